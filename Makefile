@@ -1,0 +1,72 @@
+# Targets print what they do with `make help`. Everything here needs Go, make
+# and gcc (for the race detector); modules come from the Go module proxy.
+
+GO      ?= go
+PKGS    ?= ./...
+FUZZ    ?= 60s
+READS   ?= 1000000
+WRITES  ?= 100000
+SHELL   := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+.PHONY: help build test check format format-check lint vet-all race rego docs docs-check bench soak fuzz clean
+
+help: ## print this help
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+build: ## build bin/runlens
+	$(GO) build -o bin/runlens ./cmd/runlens
+
+test: ## run the Go and the Rego tests
+	$(GO) test $(PKGS)
+	$(GO) tool opa test policies/
+
+check: format-check lint vet-all rego docs-check test race ## all that CI checks
+
+format: ## format Go and Rego
+	$(GO) tool gofumpt -w $$(git ls-files '*.go')
+	$(GO) tool opa fmt -w policies
+
+format-check: ## fail on unformatted Go or Rego
+	@files=$$($(GO) tool gofumpt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "not formatted (make format):"; echo "$$files"; exit 1; fi
+	$(GO) tool opa fmt --diff --fail policies
+
+lint: ## vet and staticcheck
+	$(GO) vet $(PKGS)
+	$(GO) tool staticcheck $(PKGS)
+
+vet-all: ## compile for macOS and Windows
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/runlens
+	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/runlens
+
+rego: ## strict check, tests and full coverage of the shipped policies
+	$(GO) tool opa check --strict --schema schemas/input.json policies
+	$(GO) tool opa test policies/
+	$(GO) tool opa test --coverage --threshold 100 policies/ >/dev/null
+
+race: ## Go tests under the race detector
+	$(GO) test -race $(PKGS)
+
+docs: ## write the generated pages
+	$(GO) run ./cmd/runlens policy codes --format markdown > docs/reason-codes.md.new && mv docs/reason-codes.md.new docs/reason-codes.md
+	$(GO) run ./cmd/runlens policy input --format markdown > docs/input.md.new && mv docs/input.md.new docs/input.md
+
+docs-check: ## fail when a generated page is stale
+	@$(GO) run ./cmd/runlens policy codes --format markdown | diff -u docs/reason-codes.md - || { echo "docs/reason-codes.md is stale: make docs"; exit 1; }
+	@$(GO) run ./cmd/runlens policy input --format markdown | diff -u docs/input.md - || { echo "docs/input.md is stale: make docs"; exit 1; }
+
+bench: build ## benchmarks, with ratios against baselines of the same run
+	$(GO) build -o bin/opa github.com/open-policy-agent/opa
+	$(GO) run ./test/bench
+
+soak: ## reads and writes against a thread that swaps links and directories
+	$(GO) test ./internal/resolve -run Soak -timeout 60m -v -soak.reads=$(READS) -soak.writes=$(WRITES)
+
+fuzz: ## each fuzz target for FUZZ (60s)
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "fuzz $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ) $$pkg; \
+	  done; done
+
+clean: ## remove what was built
+	rm -rf bin

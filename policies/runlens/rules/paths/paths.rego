@@ -1,0 +1,42 @@
+# METADATA
+# title: Paths
+# description: How a path is spelt, and in which root its object lies.
+package runlens.rules.paths
+
+import data.runlens.lib
+
+# METADATA
+# title: the path is spelt in a way that is refused
+# custom:
+#   code: invalid_path
+#   message: "{param}: the path is refused for {rules}"
+deny contains lib.reason(rego.metadata.rule(), {"param": target.param, "rules": rules}) if {
+	some target in input.targets
+	true in target.lexical
+	rules := [rule | some rule, true in target.lexical; _refused(rule)]
+	count(rules) > 0
+}
+
+# METADATA
+# title: the object lies outside the roots
+# description: Names the requested path; where it really leads is for the ledger.
+# custom:
+#   code: outside_roots
+#   message: "{param}: {requested} is outside the roots that allow {access}: {roots}"
+deny contains lib.reason(rego.metadata.rule(), {
+	"param": target.param,
+	"access": target.access,
+	"requested": target.requested,
+	"roots": [root.declared | some root in input.tool.roots; target.access in root.access],
+}) if {
+	some target in input.targets
+	lib.outside(target)
+}
+
+# An oddity that policy data does not list is refused.
+_refused(rule) if {
+	object.get(data.runlens.paths.refused, rule, true)
+	not _declared(rule)
+}
+
+_declared("absolute") if input.tool.absolute

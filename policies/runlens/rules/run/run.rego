@@ -1,0 +1,66 @@
+# METADATA
+# title: Run
+# description: What the run has used up, and what it was started for.
+package runlens.rules.run
+
+import data.runlens.lib
+
+# METADATA
+# title: the run was refused too often
+# custom:
+#   code: denial_budget_exhausted
+#   message: "{count} refused calls ({counter}) use up the run's limit of {limit}"
+deny contains lib.reason(rego.metadata.rule(), used) if {
+	some used in _used_up
+	not lib.agent_door
+}
+
+# METADATA
+# title: the run was refused too often, a person must approve what follows
+# custom:
+#   code: denial_budget_exhausted
+#   message: "{count} refused calls ({counter}) use up the run's limit of {limit}"
+ask contains lib.reason(rego.metadata.rule(), used) if {
+	some used in _used_up
+	lib.agent_door
+}
+
+# METADATA
+# title: the run was started under other terms
+# custom:
+#   code: contract_drift
+#   message: "changed since the run was started: {drift}"
+deny contains lib.reason(rego.metadata.rule(), {"drift": input.contract.drift}) if {
+	input.contract.present
+	not input.contract.matches
+}
+
+# METADATA
+# title: the run only reads
+# custom:
+#   code: read_only_run
+#   message: the run is read-only, and {operation} may change something
+deny contains lib.reason(rego.metadata.rule(), {"operation": input.tool.operation}) if {
+	input.run.read_only
+	_changes
+}
+
+_changes if input.tool.operation in {"write", "delete", "rename", "execute"}
+
+_changes if {
+	some target in input.targets
+	target.access in {"write", "delete", "execute"}
+}
+
+_used_up contains {"counter": counter, "count": used, "limit": limit} if {
+	some counter, used in input.run.denials
+	limit := _limit(counter)
+	limit >= 0
+	used >= limit
+}
+
+# The run's own limit, else the door's; -1 sets none.
+_limit(counter) := limit if {
+	limit := input.run.limits[counter]
+	limit >= 0
+} else := object.get(data.runlens.budget.doors, input.run.door, data.runlens.budget["default"])[counter]

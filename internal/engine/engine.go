@@ -1,0 +1,186 @@
+// Package engine judges: it loads a tree of Rego policies and data, and answers
+// an input with a verdict. It is the only package that knows OPA.
+//
+// It promises that Load refuses every tree in which a rule could be lost in
+// silence, and says where; that Decide always answers, whatever policy does,
+// and that every trouble with policy is a denial with its own code; that the
+// same tree has the same revision as a directory, an embedded copy and a bundle.
+//
+// It never opens what is judged, never runs anything, reads no file of the
+// project and no environment variable, and keeps nothing between two inputs
+// but parts of the input that stay the same.
+//
+// Read Load first, then Decide, then Problem for what does not load.
+package engine
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+)
+
+// Source says where policies come from. Exactly one of FS and Bundle is set.
+type Source struct {
+	FS      fs.FS            // its root holds runlens/
+	Bundle  []byte           // an OPA bundle, gzipped tar
+	Key     *VerificationKey // when set, the bundle's signature must verify with it
+	Name    string           // shown in front of file names; "" is "policies"
+	Overlay fs.FS            // more families, data keys and codes on top of FS; nil: none
+	Schemas fs.FS            // holds input.json and data.json
+	Log     func(string)     // hears of a panic inside OPA, with its stack; nil: nobody does
+}
+
+// Engine is a loaded policy tree. It is immutable and safe for concurrent use.
+type Engine struct {
+	compiler *ast.Compiler
+	query    ast.Body
+	queries  ast.QueryCompiler
+	store    storage.Store
+	txn      storage.Transaction
+	encoder  *encoder
+	settings Settings
+	byCode   map[string]*Code
+	rules    []Rule
+	revision string
+	log      func(string)
+	plain    bool // without rule index and early exit: tests compare the two
+}
+
+// Load reads, checks and compiles a policy tree. When anything is wrong the
+// error is a *LoadError with all of it.
+func Load(src Source) (*Engine, error) {
+	if (src.FS == nil) == (src.Bundle == nil) {
+		return nil, fmt.Errorf("load policies: one of directory and bundle must be given")
+	}
+	if src.Overlay != nil && src.FS == nil {
+		return nil, fmt.Errorf("load policies: an overlay needs a tree below it")
+	}
+	if src.Name == "" {
+		src.Name = "policies"
+	}
+	p := &problems{}
+	e, err := load(src, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func load(src Source, p *problems) (*Engine, error) {
+	var t tree
+	if src.FS != nil {
+		t = readTree(src.FS, src.Name, p)
+	} else {
+		t = readBundle(src.Bundle, src.Key, src.Name, p)
+	}
+	if len(t.modules) == 0 && len(p.list) > 0 {
+		return nil, p.err()
+	}
+	data := mergeData(t, p)
+	if src.Overlay != nil {
+		addOverlay(&t, data, src, p)
+	}
+	caps := capabilities()
+	modules := parseModules(t.modules, caps, p)
+	var public []Rule
+	var emits []emitter
+	for i := range modules {
+		r, e := modules[i].rules(p)
+		public, emits = append(public, r...), append(emits, e...)
+	}
+	checkComplete(t, modules, public, data, src.Name, p)
+	codes := catalogue(data, public, emits, src.Name, p)
+	settings := readSettings(data, src.Name, p)
+	checkData(src.Schemas, data, p)
+	schema := readSchema(src.Schemas, "input.json", p)
+	if len(modules) < len(t.modules) || schema == nil {
+		return nil, p.err() // what does not parse leaves holes that would read as more mistakes
+	}
+	compiler := compileModules(modules, data, schema, caps, p)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		compiler: compiler,
+		store:    inmem.NewFromASTObject(data.term().Value.(ast.Object)),
+		encoder:  newEncoder(),
+		settings: settings,
+		byCode:   codes,
+		rules:    public,
+		revision: revision(modules, data),
+		log:      src.Log,
+	}
+	return e, e.prepare()
+}
+
+// checkComplete refuses a tree that lacks its decision or a required family.
+func checkComplete(t tree, modules []module, public []Rule, data *node, name string, p *problems) {
+	if len(t.modules) == 0 {
+		p.add(name, 0, "", "holds no policies")
+		return
+	}
+	decides := slices.ContainsFunc(modules, func(m module) bool {
+		return m.file.rel == decisionFile && slices.ContainsFunc(m.parsed.Rules, func(r *ast.Rule) bool {
+			return r.Head.Ref().String() == "decision"
+		})
+	})
+	if !decides {
+		p.add(name+"/"+decisionFile, 0, "a policy tree stands on data.runlens.decision", "no rule decision")
+	}
+	has := map[string]bool{}
+	for _, r := range public {
+		has[r.Family] = true
+	}
+	for _, m := range modules {
+		if m.family != "" && !has[m.family] {
+			has[m.family] = true
+			p.add(m.file.shown, 0, "", "family %s has no deny, block or ask rule", cut(m.family))
+		}
+	}
+	required := data.at(folder, "required")
+	if required == nil || required.kind != '[' || len(required.arr) == 0 {
+		p.add(name, 0, "list every family that must exist", "data.runlens.required is missing or empty")
+		return
+	}
+	for _, n := range required.arr {
+		family, _ := n.leaf.(string)
+		if !has[family] {
+			p.add(n.file, n.line, didYouMean(family, slices.Sorted(maps.Keys(has))), "required family %s does not exist", cut(family))
+		}
+	}
+	if families := data.at(folder, "rules"); families != nil {
+		for _, f := range families.keys() {
+			if !has[f] {
+				p.add(families.obj[f].file, families.obj[f].line, "", "data for family %s, which does not exist", cut(f))
+			}
+		}
+	}
+}
+
+// Revision is sha256:<hex> over policy and data.
+func (e *Engine) Revision() string { return e.revision }
+
+// Settings returns the policy data that Go acts on.
+func (e *Engine) Settings() Settings { return e.settings.clone() }
+
+// Rules lists the public rules of all families, by file and line.
+func (e *Engine) Rules() []Rule { return slices.Clone(e.rules) }
+
+// Codes is the catalogue: every code that a verdict can carry, sorted.
+func (e *Engine) Codes() []Code {
+	list := make([]Code, 0, len(e.byCode))
+	for _, code := range slices.Sorted(maps.Keys(e.byCode)) {
+		c := *e.byCode[code]
+		c.Effects = slices.Clone(c.Effects)
+		list = append(list, c)
+	}
+	return list
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"strings"
+)
+
+// addOverlay puts a project's own files on top of an embedded tree. It may only
+// add: families, data keys and codes that the tree below does not have. So an
+// overlay can never change what a shipped rule, helper or setting says.
+func addOverlay(t *tree, data *node, src Source, p *problems) {
+	over := readTree(src.Overlay, src.Name, p)
+	shipped := map[string]bool{}
+	for _, f := range t.modules {
+		if family, ok := familyOf(f.rel); ok {
+			shipped[family] = true
+		}
+	}
+	for _, f := range over.modules {
+		family, ok := familyOf(f.rel)
+		switch {
+		case !ok:
+			p.add(f.shown, 0, "copy the whole tree with `runlens policy export` to change it",
+				"an overlay can only add families under runlens/rules/")
+		case shipped[family]:
+			p.add(f.shown, 0, "give the family a name of its own", "family %s is a shipped one, an overlay cannot change it", cut(family))
+		default:
+			t.modules = append(t.modules, f)
+		}
+	}
+	added := mergeData(over, p)
+	for _, family := range added.at(folder, "rules").keysOrNone() {
+		if n := added.at(folder, "rules", family); shipped[family] {
+			p.add(n.file, n.line, "", "family %s is a shipped one, an overlay cannot add data to it", cut(family))
+		}
+	}
+	if n := added.at(folder, "lib"); n != nil {
+		p.add(n.file, n.line, "", "data.runlens.lib belongs to the shipped tree")
+	}
+	merge(data, added, nil, func(keys []string, old, add *node) {
+		if string(old.canonical(nil)) != string(add.canonical(nil)) {
+			p.add(add.file, add.line, "an overlay can only add keys", "data.%s is set by the shipped tree", strings.Join(keys, "."))
+		}
+	})
+}
+
+func familyOf(rel string) (string, bool) {
+	rest, ok := strings.CutPrefix(rel, rulesFolder)
+	if !ok {
+		return "", false
+	}
+	family, _, ok := strings.Cut(rest, "/")
+	return family, ok
+}
+
+func (n *node) keysOrNone() []string {
+	if n == nil {
+		return nil
+	}
+	return n.keys()
+}

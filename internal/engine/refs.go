@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// checkRefs refuses every reference to a data path that neither a rule nor a
+// data file defines: in Rego it would be undefined for ever, and its rule
+// silent. It runs inside the compiler, once imports are resolved.
+func checkRefs(c *ast.Compiler, data *node, p *problems) {
+	seen := map[string]bool{}
+	for _, m := range c.Modules {
+		ast.WalkRefs(m, func(ref ast.Ref) bool {
+			if !ref[0].Equal(ast.DefaultRootDocument) {
+				return false
+			}
+			if missing, siblings := lookup(ref, c.RuleTree, data); missing > 0 {
+				loc := ref[0].Location
+				if ref[missing].Location != nil {
+					loc = ref[missing].Location
+				}
+				file, line := "", 0
+				if m.Package.Location != nil {
+					file = m.Package.Location.File
+				}
+				if loc != nil {
+					line = loc.Row
+				}
+				key := strings.Trim(ref[missing].String(), `"`)
+				where := ref[:missing+1].String()
+				if id := file + where; !seen[id+string(rune(line))] {
+					seen[id+string(rune(line))] = true
+					p.add(file, line, didYouMean(key, siblings), "nothing defines %s", cut(where))
+				}
+			}
+			return false
+		})
+	}
+}
+
+// place is where a reference can stand while it is followed: in the tree of
+// rules, in the data files, or in both.
+type spot struct {
+	rules *ast.TreeNode
+	data  *node
+}
+
+// lookup follows ref from data and returns the index of the first element that
+// leads nowhere, with the keys that stand beside it; 0 when all is defined.
+func lookup(ref ast.Ref, rules *ast.TreeNode, data *node) (missing int, siblings []string) {
+	spots := []spot{{rules: rules.Child(ref[0].Value), data: data}}
+	for i := 1; i < len(ref); i++ {
+		var next []spot
+		opened := false // something of unknown content was passed
+		for _, s := range spots {
+			if s.rules != nil && len(s.rules.Values) > 0 {
+				opened = true // what a rule gives is the type checker's matter
+				continue
+			}
+			next = append(next, s.step(ref[i].Value, &opened)...)
+		}
+		if opened {
+			return 0, nil
+		}
+		if len(next) == 0 {
+			for _, s := range spots {
+				siblings = append(siblings, s.names()...)
+			}
+			return i, siblings
+		}
+		spots = next
+	}
+	return 0, nil
+}
+
+// step goes one element further. An element that is not a constant can be any
+// key; in an empty collection that is none, which is no mistake.
+func (s spot) step(v ast.Value, opened *bool) []spot {
+	name, constant := v.(ast.String)
+	if constant {
+		next := spot{data: s.data.at(string(name))}
+		if s.rules != nil {
+			next.rules = s.rules.Child(v)
+		}
+		if next.rules == nil && next.data == nil {
+			return nil
+		}
+		return []spot{next}
+	}
+	var next []spot
+	if s.rules != nil {
+		for k, child := range s.rules.Children {
+			n := spot{rules: child}
+			if key, ok := k.(ast.String); ok {
+				n.data = s.data.at(string(key))
+			}
+			next = append(next, n)
+		}
+	}
+	if s.data != nil {
+		for k, child := range s.data.obj {
+			if s.rules == nil || s.rules.Child(ast.String(k)) == nil {
+				next = append(next, spot{data: child})
+			}
+		}
+		for _, child := range s.data.arr {
+			next = append(next, spot{data: child})
+		}
+		if len(next) == 0 && s.data.kind != 'v' {
+			*opened = true
+		}
+	}
+	return next
+}
+
+func (s spot) names() []string {
+	var names []string
+	if s.rules != nil {
+		for k := range s.rules.Children {
+			if key, ok := k.(ast.String); ok {
+				names = append(names, string(key))
+			}
+		}
+	}
+	if s.data != nil {
+		names = append(names, s.data.keys()...)
+	}
+	return names
+}

@@ -1,0 +1,136 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// begin is the rest of Open: fold, repair, and make the repairs durable.
+func (l *Log) begin() error {
+	if err := l.lock(context.Background(), time.Now().Add(l.opt.Wait)); err != nil {
+		return err
+	}
+	err := l.reset()
+	if err == nil {
+		l.loadCache()
+		err = l.catchUp()
+	}
+	if err == nil {
+		err = l.finishRecovery()
+	}
+	if err == nil {
+		err = l.settleStarts()
+	}
+	if err = errors.Join(err, l.unlock()); err != nil || !l.repaired {
+		return err
+	}
+	return l.durable(l.end)
+}
+
+// reset puts everything folded back to before the first event.
+func (l *Log) reset() error {
+	l.head = Head{RunID: l.opt.RunID, Hash: Genesis}
+	l.end, l.lastAt, l.pairs, l.cached = 0, 0, pairs{}, 0
+	if l.opt.State == nil {
+		return nil
+	}
+	if err := l.opt.State.Restore(nil); err != nil {
+		l.broken = fmt.Errorf("reset state of %s: %w: %w", l.name, ErrBroken, err)
+		return l.broken
+	}
+	return nil
+}
+
+// catchUp reads what others appended since. The lock is held, so a line that is
+// not whole was left by a crash.
+func (l *Log) catchUp() error {
+	size, err := l.disk.look()
+	switch {
+	case err != nil:
+		return fmt.Errorf("read %s: %w", l.name, cause(err))
+	case size == l.end:
+		return nil
+	case size < l.end:
+		return l.corrupt(l.head.Seq, size, errors.New("the file is shorter than it was"))
+	}
+	return l.fold(size)
+}
+
+// corrupt makes this Log refuse everything. seq is that of the last good event.
+func (l *Log) corrupt(seq, offset int64, why error) error {
+	l.broken = fmt.Errorf("read %s:%d: %w: at byte %d: %w", l.name, seq+1, ErrCorrupt, offset, why)
+	return l.broken
+}
+
+// fold applies the lines between l.end and size, and repairs a torn tail.
+func (l *Log) fold(size int64) error {
+	from := newLines(l.disk, l.end, size)
+	for {
+		ln, err := from.next()
+		if err == io.EOF {
+			l.syncer.wrote(l.end)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", l.name, cause(err))
+		}
+		if !ln.ended {
+			if !ln.last {
+				return l.corrupt(l.head.Seq, ln.off, errTooLong)
+			}
+			return l.recoverTail(ln)
+		}
+		ev, found, err := follow(l.head, ln)
+		if err != nil {
+			if ln.last && bytes.IndexByte(ln.bytes, 0) >= 0 {
+				return l.recoverTail(ln)
+			}
+			return l.corrupt(l.head.Seq, ln.off, err)
+		}
+		if err := l.take(&ev, found); err != nil {
+			return err
+		}
+	}
+}
+
+// follow parses ln as the event behind head.
+func follow(head Head, ln line) (Event, links, error) {
+	ev, found, err := parse(ln.bytes)
+	ev.Offset = ln.off
+	if err == nil {
+		err = continues(head, &ev)
+	}
+	return ev, found, err
+}
+
+// continues tells why ev is not the event behind head.
+func continues(head Head, ev *Event) error {
+	switch {
+	case ev.RunID != head.RunID:
+		return errors.New("run_id is that of another run")
+	case ev.Seq != head.Seq+1:
+		return fmt.Errorf("seq is %d, not %d", ev.Seq, head.Seq+1)
+	case ev.Prev != head.Hash:
+		return errors.New("prev is not the hash of the line before")
+	}
+	return nil
+}
+
+// take folds one event that was read.
+func (l *Log) take(ev *Event, found links) error {
+	if _, err := l.pairs.add(ev, found); err != nil {
+		return l.corrupt(l.head.Seq, ev.Offset, err)
+	}
+	if l.opt.State != nil {
+		if err := l.opt.State.Apply(ev); err != nil {
+			return l.corrupt(l.head.Seq, ev.Offset, fmt.Errorf("apply %s event: %w", ev.Type, err))
+		}
+	}
+	l.head.Seq, l.head.Hash = ev.Seq, ev.Hash
+	l.lastAt, l.end = ev.Offset, ev.Offset+ev.Size+1
+	return nil
+}

@@ -1,0 +1,171 @@
+package ledger
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// Keys are what this machine signs heads and authenticates fold caches with.
+type Keys struct {
+	Signer   note.Signer
+	Verifier note.Verifier
+	Fold     []byte // Options.Key, 32 bytes
+}
+
+// The files of a key directory.
+const (
+	signerName   = "head.key"
+	verifierName = "head.pub" // may be given away; the other two may not
+	foldName     = "fold.key"
+)
+
+// OpenKeys loads the keys in dir and makes those that are missing; name goes
+// into every signature. dir (0700) must lie outside every project: who can
+// read it can forge heads and caches.
+func OpenKeys(dir, name string) (*Keys, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open keys %s: %w", dir, cause(err))
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open keys %s: %w", dir, cause(err))
+	}
+	if private(info) != nil {
+		return nil, fmt.Errorf("open keys %s: others may enter it, want mode 0700", dir)
+	}
+	text, err := makeOnce(filepath.Join(dir, signerName), func() ([]byte, error) {
+		secret, _, err := note.GenerateKey(rand.Reader, name)
+		return []byte(secret + "\n"), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open keys %s: %w", dir, cause(err))
+	}
+	secret, public := strings.TrimSpace(string(text)), ""
+	k := &Keys{}
+	if k.Signer, err = note.NewSigner(secret); err == nil {
+		public, err = verifierKey(k.Signer.Name(), secret)
+	}
+	if err == nil {
+		k.Verifier, err = note.NewVerifier(public)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open keys %s: not a signer key", filepath.Join(dir, signerName))
+	}
+	_, err = makeOnce(filepath.Join(dir, verifierName), func() ([]byte, error) { return []byte(public + "\n"), nil })
+	if err != nil {
+		return nil, fmt.Errorf("open keys %s: %w", dir, cause(err))
+	}
+	k.Fold, err = makeOnce(filepath.Join(dir, foldName), func() ([]byte, error) {
+		key := make([]byte, 32)
+		_, err := rand.Read(key)
+		return key, err
+	})
+	if err == nil && len(k.Fold) != 32 {
+		err = errors.New(foldName + " is not 32 bytes")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open keys %s: %w", dir, cause(err))
+	}
+	return k, nil
+}
+
+// verifierKey derives the public half of a signer key as note writes it,
+// PRIVATE+KEY+<name>+<hash>+<base64 of algorithm and seed>.
+func verifierKey(name, secret string) (string, error) {
+	_, tail, _ := strings.Cut(secret, "PRIVATE+KEY+"+name+"+")
+	_, text, _ := strings.Cut(tail, "+")
+	seed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(seed) != 1+ed25519.SeedSize {
+		return "", errors.New("not an Ed25519 signer key")
+	}
+	pub := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
+	return note.NewEd25519VerifierKey(name, pub)
+}
+
+// makeOnce returns the file's content, which make gives when there is none.
+// Of several processes that make it at once one wins, and all return its bytes.
+func makeOnce(path string, make func() ([]byte, error)) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return data, err
+	}
+	if data, err = make(); err != nil {
+		return nil, err
+	}
+	temp, err := writeTemp(path, data)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(temp)
+	if err := os.Link(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// writeTemp writes data to a new file (0600) in path's directory and syncs it.
+func writeTemp(path string, data []byte) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
+
+// ReadVerifiers loads the public key in a key directory and makes nothing.
+func ReadVerifiers(dir string) (note.Verifiers, error) {
+	text, err := os.ReadFile(filepath.Join(dir, verifierName))
+	if err != nil {
+		return nil, err
+	}
+	v, err := note.NewVerifier(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: not a verifier key", filepath.Join(dir, verifierName))
+	}
+	return note.VerifierList(v), nil
+}
+
+// SaveHead signs h and puts it into path, atomically and durably, unless a head
+// of the same run that reaches as far is there already. path lies outside the
+// run, best on another machine.
+func (k *Keys) SaveHead(path string, h Head) error {
+	if old, err := os.ReadFile(path); err == nil {
+		if have, err := OpenHead(old, note.VerifierList(k.Verifier)); err == nil && have.RunID == h.RunID && have.Seq >= h.Seq {
+			return nil
+		}
+	}
+	signed, err := SignHead(h, k.Signer)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	temp, err := writeTemp(path, signed)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return syncDir(filepath.Dir(path))
+}

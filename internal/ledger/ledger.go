@@ -1,0 +1,268 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+var (
+	// ErrBusy: somebody else held the run's lock for all of Options.Wait.
+	ErrBusy = errors.New("another writer holds the run")
+	// ErrCorrupt: the ledger holds something that no crash leaves behind.
+	// Nothing is appended to it any more.
+	ErrCorrupt = errors.New("ledger is corrupt")
+	// ErrReplaced: events.jsonl no longer names the file that was opened.
+	ErrReplaced = errors.New("ledger file was replaced")
+	// ErrBroken: an earlier write or sync left it unknown what is on disk.
+	// This Log refuses everything; opening the run again finds out.
+	ErrBroken = errors.New("ledger is broken since an earlier error")
+	// ErrClosed: the Log was closed.
+	ErrClosed = errors.New("ledger is closed")
+)
+
+// State is what the caller folds from the events. The Log calls it from one
+// goroutine at a time; the caller may touch it inside Commit and View only.
+type State interface {
+	// Apply takes the next event. ev and its payload are valid during the
+	// call only. An error means that the event cannot follow: a Commit that
+	// added it fails and nothing of it is kept; in a file that is read it
+	// is corruption.
+	Apply(ev *Event) error
+	// Snapshot returns the state for the fold cache, nil to not be cached.
+	Snapshot() ([]byte, error)
+	// Restore replaces the state by one that Snapshot returned, or by the
+	// one before the first event when snapshot is nil, which must succeed.
+	// An error means that the snapshot is of no use.
+	Restore(snapshot []byte) error
+}
+
+// Options of Open.
+type Options struct {
+	RunID  string           // "" means the last element of dir
+	Create bool             // make directory and file when absent; otherwise that is fs.ErrNotExist
+	State  State            // nil folds nothing
+	Now    func() time.Time // nil means time.Now
+	Key    []byte           // authenticates the fold cache; nil means no cache
+	Wait   time.Duration    // bound of each wait for the lock; 0 means 5 s
+
+	wrap func(disk) disk // tests: faults
+}
+
+// Log is an open ledger that can be appended to. It is safe for concurrent
+// use, also beside other Logs of the same run in this and other processes.
+type Log struct {
+	dir, name string // as the caller spelt them; name is dir/events.jsonl
+	opt       Options
+	disk      disk
+	inside    chan struct{} // held by the goroutine that is in the critical section
+	syncer    syncer
+	owners    owners
+
+	// What has been read and folded. Only the goroutine inside touches it.
+	head   Head   // seq and hash of the last event
+	end    int64  // where its line ends, newline included: the size of a whole file
+	lastAt int64  // where it begins
+	pairs  pairs  // starts without end
+	cached int64  // seq that the fold cache holds, as far as this Log knows
+	buf    []byte // of the last commit, for reuse
+	broken error  // refuses everything
+
+	repaired bool // something was appended or cut after a crash
+}
+
+// Open opens the ledger of the run in dir, repairs what a crash left (package
+// comment), and folds its events into opt.State. When it returns, the events
+// that a repair added are durable.
+func Open(dir string, opt Options) (*Log, error) {
+	if opt.RunID == "" {
+		opt.RunID = filepath.Base(dir)
+	}
+	if err := CheckRunID(opt.RunID); err != nil {
+		return nil, err
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Wait <= 0 {
+		opt.Wait = 5 * time.Second
+	}
+	name := filepath.Join(dir, eventsName)
+	// A later change of the working directory must not redirect the path.
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	f, fresh, err := openFile(abs, opt.Create)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, cause(err))
+	}
+	l := &Log{dir: abs, name: name, opt: opt, disk: f, inside: make(chan struct{}, 1)}
+	if opt.wrap != nil {
+		l.disk = opt.wrap(f)
+	}
+	l.syncer.init(l.disk.sync)
+	l.owners.locks = l.disk
+	if fresh {
+		// An empty file has no acknowledged event. Its entry, and that of
+		// its directory, must be on disk before the first one is.
+		err = errors.Join(syncDir(abs), syncDir(filepath.Dir(abs)))
+	}
+	if err == nil {
+		err = l.begin()
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.disk.close())
+	}
+	return l, nil
+}
+
+// cause drops the path that os adds: the message names it already.
+func cause(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// usable tells why nothing can be done any more.
+func (l *Log) usable() error {
+	if l.broken != nil {
+		return l.broken
+	}
+	if err := l.syncer.failed(); err != nil {
+		return fmt.Errorf("sync %s: %w: %w", l.name, ErrBroken, err)
+	}
+	return nil
+}
+
+// View calls fn with State and l advanced to what is in the file now, unlike
+// Commit without the run's lock unless others appended since: for judging
+// ahead of a Commit that then finds, by Head, whether anything changed. What fn
+// sees may not be durable yet. fn must not keep State.
+func (l *Log) View(ctx context.Context, fn func(at Head) error) error {
+	deadline := time.Now().Add(l.opt.Wait)
+	if err := l.enter(ctx, deadline); err != nil {
+		return err
+	}
+	defer l.leave()
+	size, err := l.disk.look()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", l.name, cause(err))
+	}
+	// An equal size means that nobody has appended: a file only grows, save
+	// under the lock. Any other may show a line half written.
+	if size != l.end {
+		if err := l.lock(ctx, deadline); err != nil {
+			return err
+		}
+		err := l.catchUp()
+		if err := errors.Join(err, l.unlock()); err != nil {
+			return err
+		}
+	}
+	return fn(l.head)
+}
+
+func (l *Log) unlock() error {
+	if err := l.disk.drop(slotCommit); err != nil {
+		l.broken = fmt.Errorf("unlock %s: %w: %w", l.name, ErrBroken, err)
+		return l.broken
+	}
+	return nil
+}
+
+// Close writes the fold cache, waits until everything appended is durable and
+// closes the file. Starts that have no end stay without one: the next Open
+// says that their outcome is unknown.
+func (l *Log) Close() error {
+	l.inside <- struct{}{}
+	defer l.leave()
+	if errors.Is(l.broken, ErrClosed) {
+		return nil
+	}
+	var err error
+	if l.usable() == nil {
+		l.cacheOnClose()
+		err = l.durable(l.end)
+	}
+	l.broken = fmt.Errorf("use %s: %w", l.name, ErrClosed)
+	l.owners.shut()
+	return errors.Join(err, l.disk.close())
+}
+
+// durable returns once the bytes before end are on disk.
+func (l *Log) durable(end int64) error {
+	if err := l.syncer.wait(end); err != nil {
+		return fmt.Errorf("sync %s: %w: %w", l.name, ErrBroken, err)
+	}
+	return nil
+}
+
+// syncer shares syncs: one covers every byte that was written before it
+// started, and at most one runs at a time.
+type syncer struct {
+	sync func() error
+
+	mu      sync.Mutex
+	done    *sync.Cond // a sync ended
+	written int64      // offsets in the file
+	durable int64
+	running bool
+	err     error // of the first sync that failed; there is no second try
+}
+
+func (s *syncer) init(sync_ func() error) {
+	s.sync = sync_
+	s.done = sync.NewCond(&s.mu)
+}
+
+func (s *syncer) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// wrote says that the file ends at end now.
+func (s *syncer) wrote(end int64) {
+	s.mu.Lock()
+	s.written = max(s.written, end)
+	s.mu.Unlock()
+}
+
+// wait returns when everything before end is on disk. The first caller that
+// finds no sync running runs one; the others wait for its end, then one of
+// those whose bytes came too late for it runs the next.
+func (s *syncer) wait(end int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.err == nil && s.durable < end {
+		if s.running {
+			s.done.Wait()
+			continue
+		}
+		s.running = true
+		covers := max(s.written, end)
+		s.mu.Unlock()
+		err := s.sync()
+		s.mu.Lock()
+		s.running = false
+		if err != nil {
+			// The kernel may have dropped the pages and will report
+			// success next time: what is on disk is unknown for good.
+			s.err = err
+		} else {
+			s.durable = max(s.durable, covers)
+		}
+		s.done.Broadcast()
+	}
+	if s.durable >= end {
+		return nil
+	}
+	return s.err
+}

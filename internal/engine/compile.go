@@ -36,7 +36,7 @@ func compileModules(modules []module, data *node, schema any, caps *ast.Capabili
 			Name: "CheckDataRefs",
 			Stage: func(c *ast.Compiler) *ast.Error {
 				checkShadows(c.RuleTree, data, p)
-				checkRefs(c, data, p)
+				checkRefs(c, modules, data, p)
 				return nil
 			},
 		})
@@ -45,10 +45,23 @@ func compileModules(modules []module, data *node, schema any, caps *ast.Capabili
 		parsed[m.file.shown] = m.parsed
 	}
 	c.Compile(parsed)
+	checkPatterns(modules, p)
 	if c.Failed() {
-		addOPA(p, "policies", c.Errors)
+		addOPA(p, "policies", slices.DeleteFunc(c.Errors, func(e *ast.Error) bool { return reported(e, p) }))
 	}
 	return c
+}
+
+// reported tells whether checkRefs has said better what e says.
+func reported(e *ast.Error, p *problems) bool {
+	name, ok := strings.CutPrefix(e.Message, "undefined function data.")
+	if !ok || e.Location == nil {
+		return false
+	}
+	return slices.ContainsFunc(p.list, func(other Problem) bool {
+		path, ok := strings.CutPrefix(other.Message, `nothing defines "data.`)
+		return ok && other.File == e.Location.File && strings.HasPrefix(name, strings.TrimSuffix(path, `"`))
+	})
 }
 
 // checkShadows refuses data where rules are: which of the two a reference

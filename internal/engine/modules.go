@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -41,9 +45,9 @@ func parseModules(files []file, caps *ast.Capabilities, p *problems) []module {
 	opts := ast.ParserOptions{Capabilities: caps, ProcessAnnotation: true, RegoVersion: ast.RegoV1}
 	parsed := make([]*ast.Module, len(files))
 	errs := make([]error, len(files))
-	for i, f := range files {
-		parsed[i], errs[i] = ast.ParseModuleWithOpts(f.shown, string(f.raw), opts)
-	}
+	parallel(len(files), func(i int) {
+		parsed[i], errs[i] = ast.ParseModuleWithOpts(files[i].shown, string(files[i].raw), opts)
+	})
 	var modules []module
 	for i, f := range files {
 		if errs[i] != nil {
@@ -59,6 +63,20 @@ func parseModules(files []file, caps *ast.Capabilities, p *problems) []module {
 		modules = append(modules, m)
 	}
 	return modules
+}
+
+// parallel calls do for every index below n on as many threads as run Go code.
+func parallel(n int, do func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // addOPA turns OPA's parse and compile errors into problems.
@@ -80,11 +98,16 @@ func addOPA(p *problems, shown string, err error) {
 				name = e.Location.File
 			}
 		}
-		message := strings.ReplaceAll(e.Message, "\n", " ")
-		if detail, ok := e.Details.(*ast.RefErrInvalidDetail); ok && detail != nil {
-			message = strings.Join(strings.Fields(message+": "+strings.Join(detail.Lines(), " ")), " ")
+		message, fix := strings.ReplaceAll(e.Message, "\n", " "), fixFor(e)
+		if d, ok := e.Details.(*ast.RefErrInvalidDetail); ok && d.Pos < len(d.Ref) {
+			message = "undefined ref: " + d.Ref[:d.Pos+1].String()
+			var known []string
+			for _, v := range d.OneOf {
+				known = append(known, strings.Trim(v.String(), `"`))
+			}
+			fix = cmp.Or(didYouMean(strings.Trim(d.Ref[d.Pos].String(), `"`), known), fix)
 		}
-		p.add(name, line, fixFor(e), "%s", message)
+		p.add(name, line, fix, "%s", message)
 	}
 }
 

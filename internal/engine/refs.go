@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -9,38 +10,81 @@ import (
 // checkRefs refuses every reference to a data path that neither a rule nor a
 // data file defines: in Rego it would be undefined for ever, and its rule
 // silent. It runs inside the compiler, once imports are resolved.
-func checkRefs(c *ast.Compiler, data *node, p *problems) {
-	seen := map[string]bool{}
-	for _, m := range c.Modules {
-		ast.WalkRefs(m, func(ref ast.Ref) bool {
+func checkRefs(c *ast.Compiler, modules []module, data *node, p *problems) {
+	for _, m := range modules {
+		seen := map[string]bool{} // a path is reported once a file, at the import if there is one
+		check := func(ref ast.Ref) bool {
 			if !ref[0].Equal(ast.DefaultRootDocument) {
 				return false
 			}
-			if missing, siblings := lookup(ref, c.RuleTree, data); missing > 0 {
-				loc := ref[0].Location
-				if ref[missing].Location != nil {
-					loc = ref[missing].Location
-				}
-				file, line := "", 0
-				if m.Package.Location != nil {
-					file = m.Package.Location.File
-				}
-				if loc != nil {
-					line = loc.Row
-				}
-				key := strings.Trim(ref[missing].String(), `"`)
-				where := ref[:missing+1].String()
-				if id := file + where; !seen[id+string(rune(line))] {
-					seen[id+string(rune(line))] = true
-					p.add(file, line, didYouMean(key, siblings), "nothing defines %s", cut(where))
+			missing, siblings := lookup(ref, c.RuleTree, data)
+			where := ref[:missing+1].String()
+			if missing == 0 || seen[where] {
+				return false
+			}
+			seen[where] = true
+			line := 0
+			for _, t := range []*ast.Term{ref[missing], ref[0]} {
+				if line == 0 && t.Location != nil {
+					line = t.Location.Row
 				}
 			}
+			key := strings.Trim(ref[missing].String(), `"`)
+			p.add(m.file.shown, line, didYouMean(key, siblings), "nothing defines %s", cut(where))
 			return false
-		})
+		}
+		for _, i := range m.parsed.Imports {
+			if ref, ok := i.Path.Value.(ast.Ref); ok {
+				check(ref)
+			}
+		}
+		ast.WalkRefs(c.Modules[m.file.shown], check)
 	}
 }
 
-// place is where a reference can stand while it is followed: in the tree of
+// patternAt says which argument of a built-in is a regular expression.
+func patternAt(builtin string) int {
+	switch builtin {
+	case "regex.match", "regex.find_n", "regex.find_all_string_submatch_n", "regex.split":
+		return 0
+	case "regex.replace":
+		return 1
+	}
+	return -1
+}
+
+// checkPatterns compiles the regular expressions that rules spell out: one that
+// does not compile would fail every call that reaches it.
+func checkPatterns(modules []module, p *problems) {
+	for _, m := range modules {
+		call := func(terms []*ast.Term) {
+			at := patternAt(terms[0].String())
+			if at < 0 || len(terms) <= at+1 {
+				return
+			}
+			pattern, ok := terms[at+1].Value.(ast.String)
+			if !ok {
+				return
+			}
+			if _, err := regexp.Compile(string(pattern)); err != nil {
+				p.add(m.file.shown, terms[at+1].Location.Row, "", "%s: pattern %s does not compile", terms[0], cut(string(pattern)))
+			}
+		}
+		ast.NewGenericVisitor(func(x any) bool {
+			switch x := x.(type) {
+			case *ast.Expr:
+				if x.IsCall() {
+					call(x.Terms.([]*ast.Term))
+				}
+			case ast.Call:
+				call(x)
+			}
+			return false
+		}).Walk(m.parsed)
+	}
+}
+
+// spot is where a reference can stand while it is followed: in the tree of
 // rules, in the data files, or in both.
 type spot struct {
 	rules *ast.TreeNode

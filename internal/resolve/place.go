@@ -1,0 +1,290 @@
+package resolve
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/runlens/runlens/internal/facts"
+)
+
+// Place is where policies, manifests, configuration, keys or a run's record are
+// kept. What lies in it is marked in facts as Protected; policy refuses it.
+//
+// A place counts once it holds one of Marks; without Marks it counts always,
+// present or not. While it counts, it and all below it are of Class, but for
+// Except. While it does not, it is an ordinary folder in which only Names are
+// of Class, so that no tool can make it count.
+type Place struct {
+	Path   string   // absolute, or from the project; a last segment "*" stands for each entry of the folder before it
+	Class  string   // facts.Protected…
+	Marks  []string // names in the place, exact
+	Names  []string // names in the place, compared folded; "*" matches within one segment
+	Except []string // names in the place, exact, that are never part of it
+}
+
+// DefaultPlaces are the protected places of every project: its policies, its
+// manifests, and each run below runsDir ("" is runs, from the project).
+func DefaultPlaces(runsDir string) []Place {
+	if runsDir == "" {
+		runsDir = "runs"
+	}
+	return []Place{
+		{Path: path.Join(runsDir, "*"), Class: facts.ProtectedRun, Marks: []string{"events.jsonl"}, Names: []string{"events.jsonl"}, Except: []string{"artifacts"}},
+		{Path: "policies", Class: facts.ProtectedPolicy, Marks: []string{"runlens"}, Names: []string{"runlens"}},
+		{
+			Path: "manifests", Class: facts.ProtectedManifest,
+			Marks: []string{"tools.json", "tools.yaml", "tools.yml", "skills", "plans"},
+			Names: []string{"tools.*", "skills", "plans"},
+		},
+		{Path: "tools.json", Class: facts.ProtectedManifest},
+	}
+}
+
+// strength orders the classes: of two that hold, the last is named.
+var strength = []string{
+	"", facts.ProtectedAncestor, facts.ProtectedConfig, facts.ProtectedManifest,
+	facts.ProtectedPolicy, facts.ProtectedRun, facts.ProtectedKey,
+}
+
+func stronger(a, b string) string {
+	if slices.Index(strength, b) > slices.Index(strength, a) {
+		return b
+	}
+	return a
+}
+
+// isSecret holds for classes that are refused for reading, too.
+func isSecret(class string) bool {
+	return class == facts.ProtectedRun || class == facts.ProtectedKey
+}
+
+func (p Place) check() error {
+	if !slices.Contains(strength[2:], p.Class) {
+		return fmt.Errorf("protect %q: unknown class %q", cut(p.Path), cut(p.Class))
+	}
+	if p.folder() == "" || strings.Contains(p.folder(), "*") {
+		return fmt.Errorf("protect %q: not a path, or a path and a last segment \"*\"", cut(p.Path))
+	}
+	return nil
+}
+
+func (p Place) each() bool { return strings.HasSuffix(p.Path, "/*") }
+
+// folder is the path to open.
+func (p Place) folder() string { return strings.TrimSuffix(p.Path, "/*") }
+
+// known is one canonical name of a place. A place behind a link has several:
+// its own, and that of each link, since who replaces a link replaces the place.
+type known struct {
+	place *Place
+	path  string   // as the kernel spells it
+	names []string // folded, from "/"
+	st    stat     // of what is there; zero while nothing is
+}
+
+// snapshot is where the places are. It is immutable.
+type snapshot struct {
+	changed [2]int64 // of the project directory
+	known   []known
+}
+
+// placesNow is the snapshot to judge by. A write or a delete looks again, since
+// policies, manifests and configuration are protected from these alone. Other
+// accesses look again when an entry of the project directory has come or gone.
+func (r *Resolver) placesNow(access string) *snapshot {
+	s := r.snap.Load()
+	if access != facts.Write && access != facts.Delete {
+		if st, err := statFD(r.dir); err == nil && st.changed == s.changed {
+			return s
+		}
+	}
+	return r.refresh()
+}
+
+func (r *Resolver) refresh() *snapshot {
+	s := &snapshot{}
+	if st, err := statFD(r.dir); err == nil {
+		s.changed = st.changed
+	}
+	for i := range r.places {
+		p := &r.places[i]
+		got := r.walkSteps(r.dir, p.folder(), func(link int) {
+			if name, err := nameOf(r.proc, link); err == nil {
+				s.add(p, name, stat{})
+			}
+		})
+		name, _ := nameOf(r.proc, got.fd)
+		var st stat
+		if got.res == facts.OK {
+			st, _ = statFD(got.fd)
+		} else if name != "" {
+			name = path.Join(append([]string{name}, got.left...)...)
+		}
+		closeFD(got.fd)
+		if name == "" { // out of handles, say: the name as it was given still holds
+			name = p.folder()
+			if !strings.HasPrefix(name, "/") {
+				name = path.Join(r.project, name)
+			}
+		}
+		s.add(p, name, st)
+	}
+	r.snap.Store(s)
+	return s
+}
+
+func (s *snapshot) add(p *Place, name string, st stat) {
+	s.known = append(s.known, known{place: p, path: name, names: foldEach(nil, segments(name)), st: st})
+}
+
+// protect names the class of protected place that the object is in, by its
+// name or by what it is.
+func (r *Resolver) protect(o *Object, segs []string) string {
+	if len(r.places) == 0 {
+		return ""
+	}
+	s := r.placesNow(o.Facts.Access)
+	lands := o.Facts.Kind == facts.None || o.Facts.Kind == facts.Directory
+	class := r.judge(s, segs, o.Facts.Access, lands)
+	return stronger(class, r.judgeObject(s, o, segs, lands))
+}
+
+// secret says that a path is protected for every access; secretBelow that a
+// path below it may be.
+func (r *Resolver) secret(p string) bool {
+	return isSecret(r.judge(r.snap.Load(), segments(p), facts.Read, false))
+}
+
+func (r *Resolver) secretBelow(p string) bool {
+	folded := foldEach(nil, segments(p))
+	for _, k := range r.snap.Load().known {
+		n := samePrefix(folded, k.names)
+		if isSecret(k.place.Class) && (n == len(folded) || n == len(k.names)) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge compares names, folded. lands says that a folder could come to be
+// there.
+func (r *Resolver) judge(s *snapshot, segs []string, access string, lands bool) string {
+	var buf [32]string
+	folded := foldEach(buf[:0], segs)
+	class := ""
+	for i := range s.known {
+		k := &s.known[i]
+		switch samePrefix(folded, k.names) {
+		case len(k.names):
+			class = stronger(class, r.inside(k, segs, folded, access, lands))
+		case len(folded):
+			class = stronger(class, r.above(k, access, lands))
+		}
+	}
+	return class
+}
+
+func samePrefix(a, b []string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// inside judges a name at or below a known place.
+func (r *Resolver) inside(k *known, segs, folded []string, access string, lands bool) string {
+	p, at := k.place, len(k.names)
+	if p.each() {
+		if len(folded) == at {
+			return r.above(k, access, lands)
+		}
+		at++
+	}
+	rel := folded[at:]
+	if len(rel) > 0 && slices.Contains(p.Except, segs[at]) {
+		return ""
+	}
+	counts := p.counts("/"+strings.Join(segs[:at], "/")) || !p.each() && p.counts(k.path)
+	switch {
+	case len(rel) == 0 && (p.each() || !counts):
+		if access == facts.Write && lands || access == facts.Delete && counts {
+			return facts.ProtectedAncestor
+		}
+		return ""
+	case counts:
+		return p.Class
+	}
+	return p.named(rel, access, lands)
+}
+
+// above judges a folder that holds a known place, or would.
+func (r *Resolver) above(k *known, access string, lands bool) string {
+	switch {
+	case access == facts.Write && lands:
+		return facts.ProtectedAncestor
+	case access == facts.Delete && k.counts():
+		return facts.ProtectedAncestor
+	}
+	return ""
+}
+
+// named judges a name in a place that does not count yet.
+func (p *Place) named(rel []string, access string, lands bool) string {
+	for _, pattern := range p.Names {
+		want := strings.Split(pattern, "/")
+		n := min(len(want), len(rel))
+		ok := true
+		for i := range n {
+			m, err := path.Match(want[i], rel[i])
+			ok = ok && m && err == nil
+		}
+		if ok && len(rel) >= len(want) {
+			return p.Class
+		}
+		if ok && access == facts.Write && lands {
+			return facts.ProtectedAncestor
+		}
+	}
+	return ""
+}
+
+// counts says whether a folder is the place. Doubt says yes.
+func (p *Place) counts(folder string) bool {
+	for _, mark := range p.Marks {
+		_, err := statAt(atCWD, join(folder, mark))
+		if res := resolutionOf(err); res != facts.NotFound && res != facts.NotADirectory {
+			return true
+		}
+	}
+	return len(p.Marks) == 0
+}
+
+func (k *known) counts() bool {
+	if !k.place.each() {
+		return k.place.counts(k.path)
+	}
+	folders, more := k.folders()
+	return more || len(folders) > 0
+}
+
+// folders lists the entries of a "*" place that count.
+func (k *known) folders() (out []string, more bool) {
+	fd, err := openFolder(k.path)
+	if err != nil {
+		res := resolutionOf(err)
+		return nil, res != facts.NotFound && res != facts.NotADirectory
+	}
+	defer closeFD(fd)
+	entries, more, err := readNames(fd, maxBelow)
+	for _, e := range entries {
+		if p := join(k.path, e.Name); k.place.counts(p) {
+			out = append(out, p)
+		}
+	}
+	return out, more || err != nil
+}

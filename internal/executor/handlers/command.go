@@ -1,0 +1,135 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/manifest"
+)
+
+// runTests runs a declared command and tells how it ended. A command that ends
+// by itself is a success of the tool, whatever its exit code: a failing test
+// suite is an answer.
+func runTests() Handler {
+	s := &supervisor{}
+	return Handler{
+		Handler: manifest.Handler{
+			Name:       "run_tests",
+			Operations: []string{facts.Execute},
+			TimeoutMS:  120_000,
+			Input: schema(map[string]any{
+				"argv": map[string]any{
+					"type": "array", "items": kind("string", ""), "minItems": 1,
+					"description": "the command, exactly as declared; may be left out when one is declared",
+				},
+			}, "argv"),
+			Output: schema(map[string]any{
+				"exit_code":    kind("integer", "-1 when a signal ended the command"),
+				"signal":       kind("string", "the signal that ended the command, or empty"),
+				"stdout":       kind("string", "head and tail, with a mark where something was cut"),
+				"stderr":       kind("string", "head and tail, with a mark where something was cut"),
+				"stdout_bytes": kind("integer", "bytes printed"),
+				"stderr_bytes": kind("integer", "bytes printed"),
+				"duration_ms":  kind("integer", ""),
+				"truncated":    kind("boolean", "something was cut"),
+			}),
+		},
+		Run: func(ctx context.Context, g *Grant) (Result, error) { return runCommand(ctx, g, s) },
+	}
+}
+
+// ending is how a command ended.
+type ending struct {
+	exit     int    // -1 when a signal ended it
+	signal   string // "SIGKILL"
+	byItself bool   // it was not killed for its deadline or its caller
+	ended    int    // processes that it left running and that were ended
+	left     int    // processes that could not be ended
+}
+
+func runCommand(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
+	switch {
+	case len(g.Argv) == 0:
+		return Result{}, failed("run command: the grant holds no argv")
+	case g.Executable == nil:
+		return Result{}, failed("run command: the grant holds no executable")
+	case g.Dir == nil:
+		return Result{}, failed("run command: the grant holds no working directory")
+	}
+	limit := int(g.Output)
+	if limit <= 0 {
+		limit = DefaultOutput
+	}
+	stdout, stderr := newCapture(limit), newCapture(limit)
+	begin := time.Now()
+	end, err := s.run(ctx, g, stdout, stderr)
+	var e *Error
+	if errors.As(err, &e) {
+		return Result{}, e // it never started
+	}
+	if err != nil {
+		return Result{}, objectError("run command", err)
+	}
+	output, truncated := describeCommand(end, stdout, stderr, time.Since(begin))
+	if err := interrupted(ctx, end, output); err != nil {
+		return Result{}, err
+	}
+	return Result{Output: output, Truncated: truncated, Observation: commandText(end, output)}, nil
+}
+
+func describeCommand(end ending, stdout, stderr *capture, took time.Duration) (map[string]any, bool) {
+	out, outBytes, outCut := stdout.text()
+	err, errBytes, errCut := stderr.text()
+	return map[string]any{
+		"exit_code": end.exit, "signal": end.signal,
+		"stdout": out, "stderr": err, "stdout_bytes": outBytes, "stderr_bytes": errBytes,
+		"duration_ms": took.Milliseconds(), "truncated": outCut || errCut,
+	}, outCut || errCut
+}
+
+// interrupted is the error of a command that did not end by itself, with what
+// it had printed; nil for one that did.
+func interrupted(ctx context.Context, end ending, output map[string]any) error {
+	note := ""
+	if end.left > 0 {
+		note = fmt.Sprintf("; %d of its processes could not be killed", end.left)
+	}
+	switch {
+	case end.byItself && end.left == 0:
+		return nil
+	case end.byItself:
+		return &Error{Code: CodeFailed, Output: output, Message: "run command: it ended" + note}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &Error{Code: CodeTimeout, Output: output, Message: "run command: the deadline came first; it was killed with everything it had started" + note}
+	}
+	return &Error{Code: CodeFailed, Output: output, Message: "run command: the caller cancelled it; it was killed with everything it had started" + note}
+}
+
+// commandText is the result as a person would paste it.
+func commandText(end ending, output map[string]any) string {
+	var b strings.Builder
+	if end.signal != "" {
+		fmt.Fprintf(&b, "ended by %s after %d ms\n", end.signal, output["duration_ms"])
+	} else {
+		fmt.Fprintf(&b, "exit code %d after %d ms\n", end.exit, output["duration_ms"])
+	}
+	if end.ended > 0 {
+		fmt.Fprintf(&b, "(processes left running were ended: %d)\n", end.ended)
+	}
+	for _, name := range []string{"stdout", "stderr"} {
+		text := output[name].(string)
+		if text == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "--- %s\n%s", name, text)
+		if !strings.HasSuffix(text, "\n") {
+			io.WriteString(&b, "\n")
+		}
+	}
+	return b.String()
+}

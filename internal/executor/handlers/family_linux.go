@@ -1,0 +1,256 @@
+package handlers
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is a line of /proc/<pid>/stat.
+type process struct {
+	id
+	parent, group, session int
+	zombie                 bool
+}
+
+// id tells a process from a later one with the same number.
+type id struct {
+	pid   int
+	start uint64 // clock ticks since boot
+}
+
+// family is a command and everything that descends from it.
+//
+// A process belongs to it when its parent does, when it is in a session of the
+// family, or when it was started with the family's marker. A double fork into a
+// new session breaks the first two and a cleared environment the third; done in
+// less than lookEvery, between two looks, such a process is an orphan of unknown
+// origin. It counts as the last running command's, provided that nothing but
+// commands was started by this process meanwhile.
+type family struct {
+	leader id
+	marker []byte
+	known  map[id]struct{}
+}
+
+// start starts a command and enters its family before anyone looks again.
+func (s *supervisor) start(c *child) (*family, <-chan struct{}, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	exited, err := c.start()
+	if err != nil {
+		return nil, nil, err
+	}
+	f := &family{marker: []byte(c.marker), known: map[id]struct{}{}}
+	if p, ok := readProcess(c.cmd.Process.Pid); ok { // it can't be gone: nobody has reaped it
+		f.leader = p.id
+	}
+	f.leader.pid = c.cmd.Process.Pid
+	f.known[f.leader] = struct{}{}
+	if len(s.families) == 0 {
+		s.families, s.since, s.foreign = map[*family]struct{}{}, f.leader.start, false
+	}
+	s.families[f] = struct{}{}
+	return f, exited, nil
+}
+
+func (s *supervisor) remove(f *family) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.families, f)
+}
+
+// look learns who belongs to the family now, and says how long that took.
+func (s *supervisor) look(f *family) time.Duration {
+	begin := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members(f)
+	return time.Since(begin)
+}
+
+// kill ends every process of the family but lets the leader's remains lie, and
+// returns how many others it ended and how many it could not.
+func (s *supervisor) kill(f *family) (ended, left int) {
+	hit := map[id]struct{}{}
+	for deadline := time.Now().Add(killBound); ; {
+		left = s.killRound(f, hit)
+		if left == 0 || time.Now().After(deadline) {
+			delete(hit, f.leader)
+			return len(hit) - left, left
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// killRound signals every living process of the family and reaps the dead ones
+// that are this process' children. It returns how many were alive.
+func (s *supervisor) killRound(f *family, hit map[id]struct{}) (alive int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	members := s.members(f)
+	groups := map[int]struct{}{}
+	for _, p := range members {
+		if !p.zombie {
+			groups[p.group] = struct{}{}
+		}
+	}
+	// A group is killed at one blow, so a process that forks faster than it can
+	// be found does not get away within its group.
+	for group := range groups {
+		unix.Kill(-group, unix.SIGKILL)
+	}
+	self := os.Getpid()
+	for _, p := range members {
+		switch {
+		case !p.zombie:
+			alive++
+			hit[p.id] = struct{}{}
+			p.kill()
+		case p.parent == self && p.id != f.leader:
+			unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+		}
+	}
+	return alive
+}
+
+// kill signals the process that was found, not a later one with its number.
+func (p process) kill() {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if now, ok := readProcess(p.pid); ok && now.id == p.id {
+		unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+}
+
+// members finds the family's processes, living and dead, and remembers them.
+// The caller holds s.mu.
+func (s *supervisor) members(f *family) []process {
+	all := processes()
+	below := descendants(all, os.Getpid())
+	f.claim(below)
+	if orphans := s.strays(below); len(s.families) == 1 && len(orphans) > 0 {
+		for _, p := range orphans {
+			f.known[p.id] = struct{}{}
+		}
+		f.claim(below)
+	}
+	var members []process
+	for _, p := range below {
+		if _, ok := f.known[p.id]; ok {
+			members = append(members, p)
+		}
+	}
+	return members
+}
+
+// claim adds to the family, until nothing is added, every process that belongs
+// to it.
+func (f *family) claim(below map[int]process) {
+	own, _ := unix.Getsid(0)
+	sessions := map[int]struct{}{f.leader.pid: {}}
+	read := map[int]struct{}{}
+	for again := true; again; {
+		again = false
+		for _, p := range below {
+			if _, ok := f.known[p.id]; ok {
+				if p.session != own {
+					sessions[p.session] = struct{}{}
+				}
+				continue
+			}
+			_, parent := f.known[below[p.parent].id]
+			_, session := sessions[p.session]
+			if !parent && !session {
+				if _, done := read[p.pid]; done {
+					continue
+				}
+				read[p.pid] = struct{}{}
+				if !p.carries(f.marker) {
+					continue
+				}
+			}
+			f.known[p.id] = struct{}{}
+			again = true
+		}
+	}
+}
+
+// strays are the orphans that this process inherited from a command, nobody
+// knows from which: they are in a session of their own, were started since the
+// first command, belong to no family, and this process did not start them. The
+// dead among them are reaped here. There are no others to tell while this
+// process has started something other than commands.
+func (s *supervisor) strays(below map[int]process) []process {
+	self := os.Getpid()
+	own, _ := unix.Getsid(0)
+	var living []process
+	var started map[int]struct{}
+	for _, p := range below {
+		if p.parent != self || s.knows(p.id) {
+			continue
+		}
+		if started == nil {
+			started = startedHere()
+			s.foreign = s.foreign || !s.complete(started)
+		}
+		_, here := started[p.pid]
+		s.foreign = s.foreign || here
+		switch {
+		case here || p.session == own || p.start < s.since:
+		case !p.zombie:
+			living = append(living, p)
+		case s.complete(started):
+			unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+		}
+	}
+	if s.foreign {
+		return nil
+	}
+	return living
+}
+
+// complete says whether started can be relied on: it must name the leaders.
+func (s *supervisor) complete(started map[int]struct{}) bool {
+	for f := range s.families {
+		if _, ok := started[f.leader.pid]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *supervisor) knows(p id) bool {
+	for f := range s.families {
+		if _, ok := f.known[p]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// startedHere are the children that package os started in this process and has
+// not reaped: it holds a pidfd of each. Inherited orphans have none.
+func startedHere() map[int]struct{} {
+	const dir = "/proc/self/fdinfo"
+	started := map[int]struct{}{}
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		info, _ := os.ReadFile(dir + "/" + entry.Name())
+		_, rest, found := bytes.Cut(info, []byte("\nPid:\t"))
+		if !found {
+			continue
+		}
+		line, _, _ := bytes.Cut(rest, []byte("\n"))
+		if pid, err := strconv.Atoi(string(line)); err == nil && pid > 0 {
+			started[pid] = struct{}{}
+		}
+	}
+	return started
+}

@@ -1,0 +1,188 @@
+// Package handlers holds what RunLens can do once a call is allowed: read, list,
+// write, delete and rename files, read CSV, and run a declared command.
+//
+// It promises that a handler works on its Grant and on nothing else: handles
+// that were judged, bytes that were rendered before the decision, an argv that
+// was compared with the declared ones, and limits. It promises to end: Run gives
+// every handler a deadline, and a command's whole process tree is killed with it.
+// It never opens a path by name, never sees the call, never decides whether
+// something is allowed, and never returns bytes that changed while they were read.
+//
+// Read Grant first, then Builtin, then Run.
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/runlens/runlens/internal/manifest"
+	"github.com/runlens/runlens/internal/resolve"
+)
+
+// Handler is what a tool is bound to: the part a manifest is checked against,
+// and the part that works.
+type Handler struct {
+	manifest.Handler
+
+	// Render makes, before the decision, the bytes that the tool would write,
+	// from the call's arguments. pointer names the argument they come from as a
+	// JSON pointer below the arguments, or with an error the one at fault. Render
+	// reads and writes nothing. It is nil for a tool that writes no content.
+	Render func(args map[string]any) (data []byte, pointer string, err error)
+
+	// Run does the work. It returns early when ctx ends. Call it through Run,
+	// the function, which holds it to that. Its error is an *Error.
+	Run func(ctx context.Context, g *Grant) (Result, error)
+}
+
+// Grant is all that a handler may use. It is made from the verdict. The zero
+// Grant grants nothing.
+type Grant struct {
+	Tool, RunID string
+
+	Objects  map[string]*resolve.Object // by parameter; stay the executor's to close
+	Declared map[string]string          // by parameter: the object's path as output names it, relative to the project
+	Args     map[string]any             // the arguments that are neither target nor payload
+	Data     []byte                     // what Render made
+
+	// Admit says whether an entry below a granted directory may be shown and
+	// entered; nil refuses every entry.
+	Admit func(child *resolve.Object) bool
+
+	Argv       []string        // of a command: equal to a declared one
+	Executable *resolve.Object // what Argv[0] names
+	Dir        *resolve.Object // the command's working directory
+	Env        []string        // the command's whole environment, "NAME=value"
+	Sandbox    string          // the sandbox level applied to the command
+
+	MaxBytes int64         // of content returned; 0 returns none
+	Output   int64         // of each of a command's streams; 0 is DefaultOutput
+	Timeout  time.Duration // 0 is the handler's own, or DefaultTimeout
+
+	// Late, when set, is called once with what the handler returned when it
+	// returned only after Run had given up on it.
+	Late func(Result, error)
+
+	// Release, when set, is called exactly once, when the handler no longer uses
+	// the grant: before Run returns, or after Late. It is the place to close the
+	// objects; closing them earlier would pull them from under a late handler.
+	Release func()
+}
+
+// Bounds that hold where a grant sets none.
+const (
+	DefaultOutput  = 64 << 10
+	DefaultTimeout = 60 * time.Second
+)
+
+// Result is what a handler that worked returns.
+type Result struct {
+	Output      map[string]any // fits the handler's output schema
+	Truncated   bool           // there was more than the grant lets through
+	Observation string         // the text for the model, uncut; "" stands for Output as JSON. See Observation, the function
+}
+
+// Codes of an Error.
+const (
+	CodeFailed  = "handler_failed"
+	CodeTimeout = "handler_timeout"
+	CodeChanged = "object_changed"
+)
+
+// Error is a handler that did not work. The zero Error is a handler_failed.
+type Error struct {
+	Code    string         // one of the codes above
+	Message string         // holds no argument values
+	Output  map[string]any // what was printed so far; nil when the handler prints nothing
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func failed(format string, args ...any) *Error {
+	return &Error{Code: CodeFailed, Message: fmt.Sprintf(format, args...)}
+}
+
+// Builtin returns RunLens' own handlers, sorted by name. What one call returns
+// shares the bookkeeping of running commands, so call it once a process.
+func Builtin() []Handler {
+	list := []Handler{
+		readFile(), readCSV(),
+		listFiles(), listRunFiles(),
+		writeFile(), writeJSON(), writeMarkdown(),
+		deleteFile(), renameFile(),
+		runTests(),
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return list
+}
+
+// object finds the one object that a handler works on: the one its own
+// parameter names, or, where a manifest named the parameter differently, the
+// only one there is.
+func (g *Grant) object(param string) (o *resolve.Object, label string, err error) {
+	if o := g.Objects[param]; o != nil {
+		return o, g.Declared[param], nil
+	}
+	if len(g.Objects) == 1 {
+		for name, o := range g.Objects {
+			if o != nil {
+				return o, g.Declared[name], nil
+			}
+		}
+	}
+	return nil, "", failed("find object: the grant of tool %.200q holds none for %q", g.Tool, param)
+}
+
+// boolean reads an optional argument.
+func (g *Grant) boolean(name string) bool {
+	value, _ := g.Args[name].(bool)
+	return value
+}
+
+// text reads an optional argument.
+func (g *Grant) text(name string) string {
+	value, _ := g.Args[name].(string)
+	return value
+}
+
+// schema builds a closed object schema. Every property is required but those
+// named optional.
+func schema(properties map[string]any, optional ...string) json.RawMessage {
+	required := []string{}
+	for name := range properties {
+		if !contains(optional, name) {
+			required = append(required, name)
+		}
+	}
+	sort.Strings(required)
+	data, err := json.Marshal(map[string]any{
+		"type": "object", "additionalProperties": false,
+		"properties": properties, "required": required,
+	})
+	if err != nil {
+		panic(err) // the properties are literals of this package
+	}
+	return data
+}
+
+func contains(list []string, s string) bool {
+	for _, item := range list {
+		if item == s {
+			return true
+		}
+	}
+	return false
+}
+
+// kind is a property of the given JSON type; the words are for whoever reads
+// the tool spec.
+func kind(typ, words string) map[string]any {
+	property := map[string]any{"type": typ}
+	if words != "" {
+		property["description"] = words
+	}
+	return property
+}

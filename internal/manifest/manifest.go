@@ -1,0 +1,218 @@
+// Package manifest loads the files in which an operator declares tools.
+//
+// It promises that a Set is total and free of contradictions: every default is
+// filled in, every target names a string parameter of the tool's input schema,
+// every schema is compiled, and two files with the same content (JSON or YAML)
+// have the same Revision. All that is wrong is reported at once, each with file
+// and line.
+//
+// It never reads a file, a directory or the network by itself (Files reads the
+// file system it is given), never follows a $ref out of its document, and never
+// guesses: an unknown key, an ambiguous YAML word or an empty allow list where
+// one is needed refuses to load. It judges no call; CheckInput only says whether
+// arguments have the declared shape.
+//
+// Read Load first, then Tool, then Tool.CheckInput.
+package manifest
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/runlens/runlens/internal/facts"
+)
+
+// Version is the only schema_version that loads.
+const Version = 1
+
+// External is the handler of tools that another program runs (hook, relay):
+// they are judged, and exec refuses them. It serves every operation and
+// declares nothing.
+const External = "external"
+
+// Set is what one or several manifest files declare. It is immutable after Load
+// and safe for concurrent use.
+type Set struct {
+	Tools    map[string]*Tool
+	Names    []string // sorted
+	Revision string   // sha256:<hex> over the canonical content, defaults filled in
+	Source   string   // names of the files, for people
+	Path     []string // absolute directories in which executables are looked up
+	Record   string   // "proposal", "facts" or "full"
+	Notes    []string // what a reader of the files should know; never an error
+}
+
+// Tool is one declared tool with every default filled in.
+type Tool struct {
+	Name, Description, Operation, Handler string
+
+	Targets       []Target
+	Roots         []Root
+	Payload       []string // parameters that hold content, never policy input
+	MaxBytes      int64    // 0: the tool sets none
+	TimeoutMS     int64    // 0: the tool sets none
+	Commands      [][]string
+	Absolute      bool
+	CreateParents bool
+	Sandbox       string // "full" or "none" for execute, else ""
+
+	Input  *Schema // never nil
+	Output *Schema // nil: any output will do
+
+	Where Location
+}
+
+// Location is a place in a manifest file.
+type Location struct {
+	File string
+	Line int
+}
+
+// Target is one object that a call touches.
+type Target struct {
+	Param     string // "" when Template takes no argument
+	Access    string // one of Accesses
+	Template  string // "": the parameter's value is the path; else as "runs/{run_id}/artifacts/{artifact_name}"
+	Recursive bool
+	Default   string // of an absent parameter; "": none
+}
+
+// Root is a directory below which a tool may touch objects.
+type Root struct {
+	Path   string // as declared; may hold {run_id}
+	Access []string
+}
+
+// Handler is what a handler declares about itself: the operations it serves,
+// and what a tool that names it gets where the manifest says nothing.
+type Handler struct {
+	Name       string
+	Operations []string
+	Input      json.RawMessage // default input schema; nil: built from Targets and Payload
+	Output     json.RawMessage // default output schema; closed; nil: any output will do
+	Targets    []Target
+	Roots      []Root // nil: the defaults by access; a nil Access counts for every access
+	Payload    []string
+	TimeoutMS  int64
+}
+
+// Source is one manifest file. Name is shown in errors; its extension says
+// whether Data is JSON or YAML.
+type Source struct {
+	Name string
+	Data []byte
+}
+
+// Operations returns the operations a tool may have.
+func Operations() []string {
+	return []string{
+		facts.Read, facts.List, facts.Search, facts.Write, facts.Delete,
+		facts.Rename, facts.Execute, facts.Fetch, facts.Compute,
+	}
+}
+
+// Accesses returns the accesses that a target or root may name.
+func Accesses() []string {
+	return []string{facts.Read, facts.List, facts.Write, facts.Delete, facts.Execute}
+}
+
+// Expand says what target names in a call with these arguments: raw is the
+// parameter's value (or its default) as it came, requested the path to resolve.
+// present is false when the parameter is absent without a default, is not a
+// string, or the template needs another parameter that is. Values are put in
+// once: braces in a value are plain text.
+func (t *Tool) Expand(target Target, args map[string]any, runID string) (raw, requested string, present bool) {
+	value := func(param string) (string, bool) {
+		v, given := args[param]
+		if !given && param == target.Param && target.Default != "" {
+			return target.Default, true
+		}
+		s, ok := v.(string)
+		return s, ok
+	}
+	if target.Param != "" {
+		if raw, present = value(target.Param); !present {
+			return "", "", false
+		}
+	}
+	if target.Template == "" {
+		return raw, raw, target.Param != ""
+	}
+	var b strings.Builder
+	for _, part := range splitTemplate(target.Template) {
+		switch {
+		case !part.placeholder:
+			b.WriteString(part.text)
+		case part.text == runIDName:
+			b.WriteString(runID)
+		default:
+			s, ok := value(part.text)
+			if !ok {
+				return "", "", false
+			}
+			b.WriteString(s)
+		}
+	}
+	return raw, b.String(), true
+}
+
+// Argv returns the command that a call of an execute tool asks for: the
+// argument argv, or the only declared command when argv is absent. ok is false
+// when there is neither, or argv is not an array of strings.
+func (t *Tool) Argv(args map[string]any) (argv []string, ok bool) {
+	v, given := args[argvName]
+	if !given {
+		if len(t.Commands) != 1 {
+			return nil, false
+		}
+		return append([]string(nil), t.Commands[0]...), true
+	}
+	items, ok := v.([]any)
+	if !ok || len(items) == 0 {
+		return nil, false
+	}
+	for _, item := range items {
+		s, ok := item.(string)
+		if !ok {
+			return nil, false
+		}
+		argv = append(argv, s)
+	}
+	return argv, true
+}
+
+const (
+	runIDName = "run_id" // the placeholder that the host fills in
+	argvName  = "argv"   // the parameter of an execute tool that holds its command
+)
+
+// templatePart is literal text, or the name inside braces.
+type templatePart struct {
+	text        string
+	placeholder bool
+}
+
+// splitTemplate cuts a template into its parts. A brace without its partner
+// stays literal; checkTemplate refuses those at load.
+func splitTemplate(s string) []templatePart {
+	var parts []templatePart
+	for s != "" {
+		open := strings.IndexByte(s, '{')
+		if open < 0 {
+			break
+		}
+		end := strings.IndexByte(s[open:], '}')
+		if end < 0 {
+			break
+		}
+		if open > 0 {
+			parts = append(parts, templatePart{text: s[:open]})
+		}
+		parts = append(parts, templatePart{text: s[open+1 : open+end], placeholder: true})
+		s = s[open+end+1:]
+	}
+	if s != "" {
+		parts = append(parts, templatePart{text: s})
+	}
+	return parts
+}

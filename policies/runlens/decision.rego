@@ -43,8 +43,8 @@ _clear if {
 _supported if data.runlens.operations[input.tool.operation].targets == false
 
 _supported if {
+	input.targets[0]
 	data.runlens.operations[input.tool.operation].targets == true
-	count(input.targets) > 0
 }
 
 _an_unclear_target if {
@@ -68,7 +68,7 @@ _an_unclear_command if {
 # description: The tool is declared, every target is clear and no family objects.
 # custom:
 #   code: allowed
-_allowed := lib.reason(rego.metadata.rule(), {})
+_allowed := {"code": "allowed", "message": "allowed", "param": "", "detail": {}}
 
 # METADATA
 # title: allowed by approval

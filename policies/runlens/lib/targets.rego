@@ -1,60 +1,18 @@
-# What several families and the decision itself ask about a target.
+# What the families and the decision itself ask about a target.
 package runlens.lib
-
-# METADATA
-# title: The target lies in a root of the tool that allows its access
-# description: Both paths are canonical and a prefix ends in one slash, so siblings do not match.
-under_a_root(target) if {
-	some root in input.tool.roots
-	holds(root, target)
-}
-
-# METADATA
-# title: This root allows the target's access and holds it
-holds(root, target) if {
-	target.path == root.path
-	target.access in root.access
-}
-
-holds(root, target) if {
-	startswith(target.path, root.prefix)
-	target.access in root.access
-}
-
-# METADATA
-# title: The target was meant for a root that is not there yet
-# description: |
-#   Nothing is under such a root, so the call is denied either way; this only
-#   tells the missing folder from a place outside. The path is that of the
-#   deepest folder that is there, so the root must lie below it.
-under_a_missing_root(target) if {
-	target.resolution == "not_found"
-	some root in input.tool.roots
-	not root.exists
-	target.access in root.access
-	startswith(root.prefix, sprintf("%s/", [trim_suffix(target.path, "/")]))
-	startswith(target.requested, sprintf("%s/", [trim_suffix(root.declared, "/")]))
-}
-
-# METADATA
-# title: The target lies outside the roots
-outside(target) if {
-	not under_a_root(target)
-	not under_a_missing_root(target)
-}
 
 # METADATA
 # title: What was found is what the access needs
 # description: An object that is there and held, or for a write a free name in a folder that is held.
 fits(target) if {
 	target.resolution == "ok"
-	target.handle
+	target.handle == true
 }
 
 fits(target) if {
 	target.resolution == "absent"
 	target.access == "write"
-	target.handle
+	target.handle == true
 }
 
 # METADATA
@@ -71,8 +29,8 @@ suits(target) if {
 
 suits(target) if {
 	target.kind == "directory"
-	target.recursive
 	target.access in {"read", "delete"}
+	target.recursive == true
 }
 
 suits(target) if {
@@ -82,11 +40,43 @@ suits(target) if {
 }
 
 # METADATA
-# title: The calls of this run come from an agent whose user can be asked
-agent_door if input.run.door in {"hook", "mcp"}
+# title: The target lies in a root of the tool that allows its access
+under_a_root(target) if {
+	some root in input.tool.roots
+	holds(root, target)
+}
 
 # METADATA
-# title: Another program than RunLens' own handlers does the work
-another_program if input.run.door == "hook"
+# title: This root allows the target's access and holds it
+# description: Both paths are canonical and a prefix ends in one slash, so siblings do not match.
+holds(root, target) if {
+	startswith(target.path, root.prefix)
+	target.access in root.access
+}
 
-another_program if input.tool.handler == "external"
+holds(root, target) if {
+	target.path == root.path
+	target.access in root.access
+}
+
+# METADATA
+# title: The target was meant for a root that is not there yet
+# description: |
+#   Nothing is under such a root, so the call is denied either way; this only
+#   tells the missing folder from a place outside. The path is that of the
+#   deepest folder that is there, so the root must lie below it.
+under_a_missing_root(target) if {
+	target.resolution == "not_found"
+	some root in input.tool.roots
+	root.exists == false
+	target.access in root.access
+	startswith(root.prefix, sprintf("%s/", [trim_suffix(target.path, "/")]))
+	startswith(target.requested, sprintf("%s/", [trim_suffix(root.declared, "/")]))
+}
+
+# METADATA
+# title: The target lies outside the roots
+outside(target) if {
+	not under_a_root(target)
+	not under_a_missing_root(target)
+}

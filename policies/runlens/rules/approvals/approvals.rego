@@ -11,9 +11,14 @@ import data.runlens.lib
 #   code: approval_required
 #   message: tool {tool} ({operation}) needs the approval of a person
 ask contains lib.reason(rego.metadata.rule(), {"tool": input.call.tool, "operation": input.tool.operation}) if {
-	_needed
+	data.runlens.approvals.tools[input.call.tool]
 }
 
-_needed if input.call.tool in data.runlens.approvals.tools
-
-_needed if input.tool.operation in data.runlens.approvals.operations
+# METADATA
+# title: a person must approve such an operation
+# custom:
+#   code: approval_required
+#   message: tool {tool} ({operation}) needs the approval of a person
+ask contains lib.reason(rego.metadata.rule(), {"tool": input.call.tool, "operation": input.tool.operation}) if {
+	data.runlens.approvals.operations[input.tool.operation]
+}

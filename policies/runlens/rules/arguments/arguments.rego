@@ -11,6 +11,7 @@ import data.runlens.lib
 #   code: argument_withheld
 #   message: "arguments.{param} was withheld ({bytes} bytes; secrets found: {kinds})"
 deny contains lib.reason(rego.metadata.rule(), _detail(withheld)) if {
+	input.call.withheld[0]
 	some withheld in input.call.withheld
 	not lib.agent_door
 }
@@ -21,6 +22,7 @@ deny contains lib.reason(rego.metadata.rule(), _detail(withheld)) if {
 #   code: argument_withheld
 #   message: "arguments.{param} was withheld ({bytes} bytes; secrets found: {kinds})"
 ask contains lib.reason(rego.metadata.rule(), _detail(withheld)) if {
+	input.call.withheld[0]
 	some withheld in input.call.withheld
 	lib.agent_door
 }

@@ -11,8 +11,18 @@ import data.runlens.lib
 #   code: command_not_allowed
 #   message: "the command is not one of the tool's: {allowed}"
 deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "allowed": input.tool.commands}) if {
-	_runs
+	input.tool.operation == "execute"
 	not input.command.argv in input.tool.commands
+}
+
+# METADATA
+# title: the tool runs no commands
+# custom:
+#   code: command_not_allowed
+#   message: a tool that does {operation} runs no commands
+deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "operation": input.tool.operation}) if {
+	input.command.present == true
+	not input.tool.operation == "execute"
 }
 
 # METADATA
@@ -24,7 +34,7 @@ deny contains lib.reason(rego.metadata.rule(), {
 	"program": _program,
 	"resolution": input.command.executable.resolution,
 }) if {
-	input.command.present
+	input.command.present == true
 	not input.command.executable.resolution == "ok"
 }
 
@@ -37,14 +47,10 @@ deny contains lib.reason(rego.metadata.rule(), {
 	"path": input.command.executable.path,
 	"causes": _causes,
 }) if {
-	input.command.present
+	input.command.present == true
 	input.command.executable.resolution == "ok"
 	count(_causes) > 0
 }
-
-_runs if input.tool.operation == "execute"
-
-_runs if input.command.present
 
 _program := input.command.argv[0] if {
 	count(input.command.argv) > 0

@@ -48,13 +48,18 @@ ask contains lib.reason(rego.metadata.rule(), {"param": target.param, "requested
 
 # One look at all segments, since most paths name nothing of the kind.
 _perhaps(names) if {
-	some name in data.runlens.names.refused.exact
-	name in names
+	refused := data.runlens.names.refused
+	_matches(names, refused)
 }
 
-_perhaps(names) if strings.any_prefix_match(names, data.runlens.names.refused.prefix)
+_matches(names, refused) if strings.any_suffix_match(names, refused.suffix)
 
-_perhaps(names) if strings.any_suffix_match(names, data.runlens.names.refused.suffix)
+_matches(names, refused) if strings.any_prefix_match(names, refused.prefix)
+
+_matches(names, refused) if {
+	some name in refused.exact
+	name in names
+}
 
 _environment_file(name) if {
 	_perhaps([name])

@@ -11,7 +11,7 @@ import data.runlens.lib
 #   code: is_a_directory
 #   message: "{param}: {requested} is a folder"
 deny contains lib.reason(rego.metadata.rule(), _detail(target)) if {
-	some target in _odd
+	some target in input.targets
 	target.kind == "directory"
 	not lib.suits(target)
 }
@@ -22,9 +22,9 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target)) if {
 #   code: not_a_directory
 #   message: "{param}: {requested} is not a folder"
 deny contains lib.reason(rego.metadata.rule(), _detail(target)) if {
-	some target in _odd
+	some target in input.targets
+	target.access == "list"
 	target.kind == "file"
-	not lib.suits(target)
 }
 
 # METADATA
@@ -33,7 +33,7 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target)) if {
 #   code: special_file
 #   message: "{param}: {requested} is a {kind}"
 deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"kind": target.kind})) if {
-	some target in _odd
+	some target in input.targets
 	target.kind in {"fifo", "socket", "char_device", "block_device"}
 }
 
@@ -43,7 +43,7 @@ deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"k
 #   code: link_target
 #   message: "{param}: {requested} is a symbolic link, and {access} follows none"
 deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"access": target.access})) if {
-	some target in _odd
+	some target in input.targets
 	_link(target)
 }
 
@@ -54,8 +54,10 @@ deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"a
 #   code: hard_link
 #   message: "{param}: {requested} has {names} names"
 deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"names": target.nlink})) if {
-	some target in _odd
-	_shared(target)
+	some target in input.targets
+	target.nlink > 1
+	target.kind == "file"
+	_links_matter(target)
 }
 
 # METADATA
@@ -64,11 +66,11 @@ deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"n
 #   code: mount_crossing
 #   message: "{param}: {requested} is on another mount than its root"
 deny contains lib.reason(rego.metadata.rule(), _detail(target)) if {
-	some target in _odd
-	lib.under_a_root(target)
-	lib.fits(target)
+	some target in input.targets
 	not _on_a_roots_mount(target)
 	not _on_an_allowed_mount(target)
+	lib.fits(target)
+	lib.under_a_root(target)
 }
 
 # METADATA
@@ -77,40 +79,20 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target)) if {
 #   code: pseudo_fs
 #   message: "{param}: {requested} is on {file_system}"
 deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"file_system": target.pseudo_fs})) if {
-	some target in _odd
+	some target in input.targets
 	not target.pseudo_fs == ""
 	not target.pseudo_fs in data.runlens.pseudo_fs.allowed
 }
 
-# Most targets are plain, and the rules look only at those that are not.
-_odd contains target if {
-	some target in input.targets
-	not _plain(target)
-}
-
-_plain(target) if {
-	lib.suits(target)
-	target.pseudo_fs == ""
-	not target.link_target
-	not _shared(target)
-	_on_a_roots_mount(target)
-}
-
-_link(target) if target.link_target
+_link(target) if target.link_target == true
 
 _link(target) if target.kind == "symlink"
-
-_shared(target) if {
-	target.nlink > 1
-	target.kind == "file"
-	_links_matter(target)
-}
 
 _links_matter(target) if target.access == "write"
 
 _links_matter(target) if {
 	target.access == "read"
-	data.runlens.hard_links.refuse_reads
+	data.runlens.hard_links.refuse_reads == true
 }
 
 _on_a_roots_mount(target) if {
@@ -120,6 +102,15 @@ _on_a_roots_mount(target) if {
 }
 
 _one_mount(root, target) if root.mount_id == target.mount_id
+
+# Where mounts have no numbers the device stands in for them.
+_one_mount(root, target) if {
+	0 in {root.mount_id, target.mount_id}
+	root.device == target.device
+}
+
+# A root that is not there yet comes to be on its folder's mount.
+_one_mount(root, _) if root.exists == false
 
 _on_an_allowed_mount(target) if {
 	some place in data.runlens.mounts.allowed

@@ -15,7 +15,7 @@ deny contains lib.reason(rego.metadata.rule(), {
 	"operation": input.tool.operation,
 	"supported": object.keys(data.runlens.operations),
 }) if {
-	input.tool.declared
+	input.tool.declared == true
 	not data.runlens.operations[input.tool.operation]
 }
 
@@ -25,8 +25,8 @@ deny contains lib.reason(rego.metadata.rule(), {
 #   code: invalid_path
 #   message: a {operation} needs a path, the call names none
 deny contains lib.reason(rego.metadata.rule(), {"operation": input.tool.operation, "rules": ["absent"]}) if {
-	data.runlens.operations[input.tool.operation].targets
-	count(input.targets) == 0
+	input.targets == []
+	data.runlens.operations[input.tool.operation].targets == true
 }
 
 # METADATA
@@ -39,7 +39,7 @@ deny contains lib.reason(rego.metadata.rule(), {
 	"access": access,
 	"rules": ["absent"],
 }) if {
-	count(input.targets) > 0
+	input.targets[0]
 	some access in data.runlens.operations[input.tool.operation].accesses
 	not _has_target(access)
 }

@@ -35,8 +35,8 @@ deny contains lib.reason(rego.metadata.rule(), {
 
 # An oddity that policy data does not list is refused.
 _refused(rule) if {
-	object.get(data.runlens.paths.refused, rule, true)
+	object.get(data.runlens.paths.refused, rule, true) == true
 	not _declared(rule)
 }
 
-_declared("absolute") if input.tool.absolute
+_declared("absolute") if input.tool.absolute == true

@@ -18,10 +18,9 @@ deny contains lib.reason(rego.metadata.rule(), {
 	"class": target.protected,
 }) if {
 	some target in input.targets
+	not target.protected == ""
 	not _open(target)
 }
-
-_open(target) if target.protected == ""
 
 _open(target) if {
 	target.protected in {"policy", "manifest", "config", "ancestor"}

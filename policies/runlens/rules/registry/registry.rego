@@ -12,7 +12,7 @@ import data.runlens.lib
 #   code: unknown_tool
 #   message: tool {tool} is not declared
 deny contains lib.reason(rego.metadata.rule(), {"tool": input.call.tool}) if {
-	not input.tool.declared
+	input.tool.declared == false
 	not _hook
 }
 
@@ -22,7 +22,7 @@ deny contains lib.reason(rego.metadata.rule(), {"tool": input.call.tool}) if {
 #   code: unknown_tool
 #   message: tool {tool} is not declared
 ask contains lib.reason(rego.metadata.rule(), {"tool": input.call.tool}) if {
-	not input.tool.declared
+	input.tool.declared == false
 	_hook
 }
 
@@ -36,7 +36,7 @@ deny contains lib.reason(rego.metadata.rule(), {
 	"skill": input.skill.name,
 	"allowed": input.skill.tools,
 }) if {
-	input.skill.present
+	input.skill.present == true
 	not input.call.tool in input.skill.tools
 }
 

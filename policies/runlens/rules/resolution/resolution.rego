@@ -11,9 +11,20 @@ import data.runlens.lib
 # custom:
 #   code: not_found
 #   message: "{param}: {requested} does not exist (missing: {missing})"
-deny contains lib.reason(rego.metadata.rule(), _detail(target, {"missing": _missing(target)})) if {
-	some target in _unfit
-	_not_there(target)
+deny contains lib.reason(rego.metadata.rule(), _detail(target, {"missing": target.missing})) if {
+	some target in input.targets
+	target.resolution == "not_found"
+}
+
+# METADATA
+# title: there is no object under this name
+# custom:
+#   code: not_found
+#   message: "{param}: {requested} does not exist (missing: {missing})"
+deny contains lib.reason(rego.metadata.rule(), _detail(target, {"missing": "name"})) if {
+	some target in input.targets
+	target.resolution == "absent"
+	not target.access == "write"
 }
 
 # METADATA
@@ -22,7 +33,7 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target, {"missing": _miss
 #   code: no_access
 #   message: "{param}: no access to {requested}"
 deny contains lib.reason(rego.metadata.rule(), _detail(target, {})) if {
-	some target in _unfit
+	some target in input.targets
 	target.resolution == "no_access"
 }
 
@@ -32,7 +43,7 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target, {})) if {
 #   code: not_a_directory
 #   message: "{param}: a part of {requested} is not a folder"
 deny contains lib.reason(rego.metadata.rule(), _detail(target, {})) if {
-	some target in _unfit
+	some target in input.targets
 	target.resolution == "not_a_directory"
 }
 
@@ -42,7 +53,7 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target, {})) if {
 #   code: symlink_loop
 #   message: "{param}: {requested} leads through a loop of symbolic links"
 deny contains lib.reason(rego.metadata.rule(), _detail(target, {})) if {
-	some target in _unfit
+	some target in input.targets
 	target.resolution == "loop"
 }
 
@@ -52,7 +63,7 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target, {})) if {
 #   code: invalid_path
 #   message: "{param}: the path is refused for {rules}"
 deny contains lib.reason(rego.metadata.rule(), {"param": target.param, "rules": [target.resolution]}) if {
-	some target in _unfit
+	some target in input.targets
 	target.resolution in {"invalid", "too_long"}
 }
 
@@ -62,7 +73,7 @@ deny contains lib.reason(rego.metadata.rule(), {"param": target.param, "rules": 
 #   code: object_busy
 #   message: "{param}: {requested} changed while it was looked up"
 deny contains lib.reason(rego.metadata.rule(), _detail(target, {})) if {
-	some target in _unfit
+	some target in input.targets
 	target.resolution in {"busy", "changed"}
 }
 
@@ -71,32 +82,13 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target, {})) if {
 # description: Any other failure, and an object that was found but is not held.
 # custom:
 #   code: unresolved
-#   message: "{param}: {requested} could not be opened"
+#   message: "{param}: {requested} could not be opened ({resolution})"
 deny contains lib.reason(rego.metadata.rule(), _detail(target, {"resolution": target.resolution})) if {
-	some target in _unfit
-	not _explained(target)
-}
-
-_unfit contains target if {
 	some target in input.targets
+	not target.resolution in _explained
 	not lib.fits(target)
 }
 
-_explained(target) if _not_there(target)
-
-_explained(target) if {
-	target.resolution in {"no_access", "not_a_directory", "loop", "invalid", "too_long", "busy", "changed"}
-}
-
-_not_there(target) if target.resolution == "not_found"
-
-_not_there(target) if {
-	target.resolution == "absent"
-	target.access in {"read", "list", "delete", "execute"}
-}
-
-_missing(target) := target.missing if {
-	target.resolution == "not_found"
-} else := "name"
+_explained := {"not_found", "no_access", "not_a_directory", "loop", "invalid", "too_long", "busy", "changed"}
 
 _detail(target, more) := object.union({"param": target.param, "requested": target.requested}, more)

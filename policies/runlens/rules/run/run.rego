@@ -11,8 +11,8 @@ import data.runlens.lib
 #   code: denial_budget_exhausted
 #   message: "{count} refused calls ({counter}) use up the run's limit of {limit}"
 deny contains lib.reason(rego.metadata.rule(), used) if {
-	some used in _used_up
 	not lib.agent_door
+	some used in _used_up
 }
 
 # METADATA
@@ -21,8 +21,8 @@ deny contains lib.reason(rego.metadata.rule(), used) if {
 #   code: denial_budget_exhausted
 #   message: "{count} refused calls ({counter}) use up the run's limit of {limit}"
 ask contains lib.reason(rego.metadata.rule(), used) if {
-	some used in _used_up
 	lib.agent_door
+	some used in _used_up
 }
 
 # METADATA
@@ -31,7 +31,7 @@ ask contains lib.reason(rego.metadata.rule(), used) if {
 #   code: contract_drift
 #   message: "changed since the run was started: {drift}"
 deny contains lib.reason(rego.metadata.rule(), {"drift": input.contract.drift}) if {
-	input.contract.present
+	input.contract.present == true
 	not input.contract.matches
 }
 
@@ -41,7 +41,7 @@ deny contains lib.reason(rego.metadata.rule(), {"drift": input.contract.drift}) 
 #   code: read_only_run
 #   message: the run is read-only, and {operation} may change something
 deny contains lib.reason(rego.metadata.rule(), {"operation": input.tool.operation}) if {
-	input.run.read_only
+	input.run.read_only == true
 	_changes
 }
 
@@ -54,6 +54,7 @@ _changes if {
 
 _used_up contains {"counter": counter, "count": used, "limit": limit} if {
 	some counter, used in input.run.denials
+	used > 0
 	limit := _limit(counter)
 	limit >= 0
 	used >= limit

@@ -1,0 +1,12 @@
+# What the families ask about a call.
+package runlens.lib
+
+# METADATA
+# title: The calls of this run come from an agent whose user can be asked
+agent_door if input.run.door in {"hook", "mcp"}
+
+# METADATA
+# title: Another program than RunLens' own handlers does the work
+another_program if input.run.door == "hook"
+
+another_program if input.tool.handler == "external"

@@ -34,8 +34,12 @@ func admit(raw []byte) (*Call, *Malformed) {
 		return nil, bad
 	}
 	c.Shape = shape
-	var space [512]byte
-	c.digest = digest(c.Name, c.Arguments, space[:])
+	var few [512]byte
+	space := few[:]
+	if need := len(c.ArgumentsJSON) + len(c.ArgumentsJSON)/8 + maxName; need > len(few) {
+		space = make([]byte, need)
+	}
+	c.digest = digest(c.Name, c.Arguments, space)
 	return c, nil
 }
 

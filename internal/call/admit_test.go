@@ -69,6 +69,7 @@ func TestMalformed(t *testing.T) {
 		{"hexadecimal", ours(`{"a":0x10}`), "syntax", "arguments", argumentsAt + 6},
 		{"newline in a string", ours("{\"a\":\"x\ny\"}"), "syntax", "arguments.a", argumentsAt + 7},
 		{"unknown escape", ours(`{"a":"\x41"}`), "syntax", "arguments.a", argumentsAt + 6},
+		{"escape that is no number", ours(`{"a":"\u00g0"}`), "syntax", "arguments.a", argumentsAt + 6},
 		{"short escape", ours(`{"a":"\u00"}`), "syntax", "arguments.a", argumentsAt + 6},
 		{"no-break space between tokens", "{\u00a0}", "syntax", "", 1},
 
@@ -128,6 +129,8 @@ func TestMalformed(t *testing.T) {
 		{"call_id null", `{"name":"t","arguments":{},"call_id":null}`, "wrong_type", "call_id", 37},
 		{"long call_id", `{"name":"t","arguments":{},"call_id":"` + long + `"}`, "bad_id", "call_id", 37},
 		{"escape in the call_id", `{"name":"t","arguments":{},"call_id":"\u001b[31m"}`, "bad_id", "call_id", 37},
+		{"flat, name of another type", `{"tool":["t"]}`, "wrong_type", "tool", 8},
+		{"flat, call_id of another type", `{"tool":"t","call_id":7}`, "wrong_type", "call_id", 22},
 		{"unknown key", `{"name":"t","arguments":{},"approved":true}`, "unknown_key", "approved", 27},
 		{"key of another format", `{"name":"t","parameters":{}}`, "unknown_key", "parameters", 12},
 		{"known key in another case", `{"Name":"t","arguments":{}}`, "case_variant_key", "Name", 1},
@@ -189,6 +192,7 @@ func TestMalformed(t *testing.T) {
 		{"MCP with null arguments", `{"method":"tools/call","params":{"name":"t","arguments":null}}`, "wrong_type", "params.arguments", 56},
 		{"MCP without a name", `{"method":"tools/call","params":{}}`, "missing_key", "params.name", 32},
 		{"MCP with id null", `{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"t"}}`, "wrong_type", "id", 22},
+		{"MCP with an escape in the id", `{"jsonrpc":"2.0","id":"\u001b","method":"tools/call","params":{"name":"t"}}`, "bad_id", "id", 22},
 		{"MCP with a long id", `{"jsonrpc":"2.0","id":"` + long + `","method":"tools/call","params":{"name":"t"}}`, "bad_id", "id", 22},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -228,6 +232,22 @@ func TestMalformedText(t *testing.T) {
 		{
 			`{"type":"function","function":{"name":"t","arguments":""}}`,
 			`function.arguments: empty (byte 55): send "{}" when there are no arguments`,
+		},
+		{
+			`{"tool_name":"t","arguments":{}}`,
+			`tool_name: unknown key (byte 1): write "name"`,
+		},
+		{
+			`{"name":"t","arguments":{},"id":"c"}`,
+			`id: unknown key (byte 27): write "call_id"`,
+		},
+		{
+			`{"name":"t","arguments":{},"x":0}`,
+			`x: unknown key (byte 27): keep only "name", "arguments" and "call_id"`,
+		},
+		{ // not in the middle of a character
+			ours(`{"` + strings.Repeat("x", 199) + `éé":[}`),
+			`arguments["` + strings.Repeat("x", 199) + `…"][0]: not valid JSON (byte 232): write a value here`,
 		},
 		{ // foreign keys are cut and made visible
 			ours(`{"` + strings.Repeat("é", 300) + `":1,"` + strings.Repeat("é", 300) + `":1}`),

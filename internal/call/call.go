@@ -99,7 +99,7 @@ type Call struct {
 	// "" when there is none.
 	ID string
 	// ClientID is the JSON-RPC id of an MCP request as it was spelt, quotes
-	// included; "" when there is none.
+	// included: at most 256 bytes, no control characters; "" when there is none.
 	ClientID string
 	Shape    Shape
 	// ArgumentsJSON is the arguments as they were spelt (order of keys, spelling

@@ -134,13 +134,12 @@ func (s *scanner) clientID(e *envelope) (string, *Malformed) {
 	if m == nil {
 		return "", nil
 	}
-	switch m.value.(type) {
-	case string, json.Number:
-	default:
+	text, isText := m.value.(string)
+	if _, isNumber := m.value.(json.Number); !isText && !isNumber {
 		return "", m.fail(ruleWrongType, "send a string or a number")
 	}
-	if m.end-m.start > maxName {
-		return "", m.fail(ruleBadID, "send at most 256 bytes")
+	if m.end-m.start > maxName || hasControl(text) {
+		return "", m.fail(ruleBadID, "send at most 256 bytes without control characters")
 	}
 	return s.src[m.start:m.end], nil
 }

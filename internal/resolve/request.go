@@ -31,7 +31,7 @@ func (r *Resolver) Resolve(req Request) *Object {
 		o.setFolded(nil)
 		return o
 	}
-	base, name, close := r.dir, r.project, func() {}
+	base, name, done := r.dir, r.project, func() {}
 	if req.Dir != "" {
 		got := r.openPath(r.dir, req.Dir+"/", nil)
 		if got.res != facts.OK {
@@ -39,10 +39,10 @@ func (r *Resolver) Resolve(req Request) *Object {
 			o.conclude(req, "")
 			return o
 		}
-		base, close = got.fd, func() { closeFD(got.fd) }
+		base, done = got.fd, func() { closeFD(got.fd) }
 		name, _ = nameOf(r.proc, base)
 	}
-	defer close()
+	defer done()
 	o.resolve(req, base, name)
 	return o
 }

@@ -10,41 +10,10 @@ import (
 	"github.com/runlens/runlens/internal/facts"
 )
 
-const haveOpenat2 = true
-
-// stat is what statx says about a handle, as far as facts and checks need it.
-type stat struct {
-	dev, ino, nlink, mount uint64
-	size, allocated        int64
-	changed                [2]int64 // ctime, seconds and nanoseconds
-	mode, uid, gid         uint32   // mode: type and permission bits, as in inode(7)
-}
-
-func (s stat) kind() string {
-	switch s.mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		return facts.File
-	case unix.S_IFDIR:
-		return facts.Directory
-	case unix.S_IFLNK:
-		return facts.Symlink
-	case unix.S_IFIFO:
-		return facts.FIFO
-	case unix.S_IFSOCK:
-		return facts.Socket
-	case unix.S_IFCHR:
-		return facts.CharDevice
-	case unix.S_IFBLK:
-		return facts.BlockDevice
-	}
-	return facts.None
-}
-
-// same says that two handles are of one object. Numbers are used again once an
-// object is gone, so one of the two must still be held.
-func (s stat) same(t stat) bool {
-	return s.dev == t.dev && s.ino == t.ino && s.mode&unix.S_IFMT == t.mode&unix.S_IFMT
-}
+const (
+	haveOpenat2 = true
+	atCWD       = unix.AT_FDCWD
+)
 
 // openProc opens /proc/self/fd, which names handles.
 func openProc() (int, error) {
@@ -315,8 +284,6 @@ func direntKind(t byte) string {
 	}
 	return ""
 }
-
-const atCWD = unix.AT_FDCWD
 
 // openFolder opens a directory by a canonical name of ours, not followed.
 func openFolder(p string) (int, error) {

@@ -12,9 +12,10 @@ import (
 	"github.com/runlens/runlens/internal/facts"
 )
 
-// ErrNoExchange says that a file system cannot exchange two names in one step.
-// There an existing file cannot be replaced with a check of what is replaced,
-// so it is not replaced.
+// ErrNoExchange says that a file system cannot exchange two names, or rename to
+// a name that must be free, in one step. There an existing file cannot be
+// replaced, nor a file renamed, with a check of what is replaced: so it is not.
+// New files are written and files removed there all the same.
 var ErrNoExchange = errors.New("the file system cannot exchange two names in one step")
 
 // tempPrefix starts the names that stand for a moment beside what is written.
@@ -71,7 +72,7 @@ func (o *Object) writeIn(p *parents, data []byte, created bool) error {
 	if created {
 		// Until here a crash leaves a temp file and maybe empty directories.
 		// After it the file is whole under its name, or not there.
-		err = renameNew(dir, t.name, dir, o.name)
+		err = landNew(dir, t.name, o.name)
 	} else {
 		// Until here a crash leaves the old file and a temp file. After it the
 		// new file is whole under the name, and the old one under the temp name.
@@ -148,7 +149,7 @@ func (o *Object) Remove() error {
 		return o.problem("remove", err)
 	}
 	t := tempName()
-	if err := renameNew(o.dir, o.name, o.dir, t); err != nil {
+	if err := setAside(o.dir, o.name, t); err != nil {
 		if resolutionOf(err) == facts.NotFound {
 			err = ErrChanged
 		}
@@ -301,8 +302,14 @@ func newTemp(dir int, data []byte, old stat, created bool) (*temp, error) {
 
 func (t *temp) close() { closeFD(t.fd) }
 
+// remove takes the temp name away, if it is ours that has it.
 func (t *temp) remove() {
-	if t.name != "" {
+	if t.name == "" {
+		return
+	}
+	ours, err1 := statFD(t.fd)
+	there, err2 := statAt(t.dir, t.name)
+	if err1 == nil && err2 == nil && ours.same(there) {
 		_ = unlinkAt(t.dir, t.name, false)
 	}
 }

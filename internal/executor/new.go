@@ -1,0 +1,149 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/manifest"
+	"github.com/runlens/runlens/internal/resolve"
+)
+
+// Config is what an Executor works with; New checks it.
+type Config struct {
+	Project  string             // the project directory; paths count from it
+	Engine   *engine.Engine     // the policy
+	Tools    *manifest.Set      // the declared tools
+	Handlers []handlers.Handler // what the tools may be bound to
+	Runs     string             // where runs are kept; "" is <Project>/runs
+	Places   []resolve.Place    // protected places beside the project's own
+	Key      []byte             // MAC key of the fold caches; nil: no caches
+	Door     string             // "cli", "hook" or "mcp"; "" is "cli"
+	Sandbox  facts.Sandbox      // what isolation a child would get
+
+	Now   func() time.Time
+	NewID func() string                    // a fresh run id
+	Log   func(format string, args ...any) // faults of RunLens itself; nil drops them
+}
+
+// Executor runs calls of one project under one policy and one set of tools. It
+// is safe for concurrent use.
+type Executor struct {
+	cfg      Config
+	settings engine.Settings
+	resolver *resolve.Resolver
+	handlers map[string]*handlers.Handler
+	withhold *withholder
+	runsRel  string // Runs from the project directory, "" when it lies elsewhere
+
+	mu   sync.Mutex
+	runs map[string]*run
+}
+
+// ErrPolicyWritable is a set-up in which a tool could write what it is judged
+// by. RunLens refuses to start in it.
+var ErrPolicyWritable = errors.New("policy_writable")
+
+// New checks cfg and opens the project.
+func New(cfg Config) (*Executor, error) {
+	if cfg.Engine == nil || cfg.Tools == nil || cfg.Now == nil || cfg.NewID == nil || cfg.Project == "" {
+		return nil, errors.New("open executor: project, engine, tools, clock and id source are all needed")
+	}
+	if cfg.Runs == "" {
+		cfg.Runs = filepath.Join(cfg.Project, "runs")
+	}
+	if cfg.Door == "" {
+		cfg.Door = "cli"
+	}
+	if cfg.Sandbox.Level == "" {
+		cfg.Sandbox.Level = "none"
+	}
+	if cfg.Log == nil {
+		cfg.Log = func(string, ...any) {}
+	}
+	places := append(resolve.DefaultPlaces(cfg.Runs), cfg.Places...)
+	resolver, err := resolve.Open(resolve.Config{Project: cfg.Project, Places: places})
+	if err != nil {
+		return nil, err
+	}
+	x := &Executor{cfg: cfg, settings: cfg.Engine.Settings(), resolver: resolver, runs: map[string]*run{}}
+	if x.runsRel, err = relativeTo(resolver.Project(), cfg.Runs); err != nil {
+		return nil, errors.Join(err, resolver.Close())
+	}
+	x.handlers = make(map[string]*handlers.Handler, len(cfg.Handlers))
+	for i := range cfg.Handlers {
+		x.handlers[cfg.Handlers[i].Name] = &cfg.Handlers[i]
+	}
+	x.withhold = newWithholder(x.settings)
+	if err := x.checkWriteRoots(); err != nil {
+		return nil, errors.Join(err, resolver.Close())
+	}
+	return x, nil
+}
+
+// relativeTo is dir from the project directory, with slashes; "" when it lies
+// elsewhere.
+func relativeTo(project, dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("open runs: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(real, filepath.Base(abs))
+	}
+	rel, err := filepath.Rel(project, abs)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", nil
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+// checkWriteRoots refuses a set-up in which a write root equals or lies inside
+// a place that policy, manifests, configuration or keys come from.
+func (x *Executor) checkWriteRoots() error {
+	var problems []error
+	for _, name := range x.cfg.Tools.Names {
+		tool := x.cfg.Tools.Tools[name]
+		for _, access := range []string{facts.Write, facts.Delete} {
+			if !accesses(tool, access) {
+				continue
+			}
+			for _, root := range x.resolver.Roots(rootSpecs(tool, "{run_id}")) {
+				if class, inside := x.resolver.InPlace(root); inside && slices.Contains(root.Access, access) {
+					problems = append(problems, fmt.Errorf("%w: tool %q may %s in %q, which is or lies inside a place of class %s: give it another root", ErrPolicyWritable, name, access, root.Declared, class))
+				}
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func accesses(tool *manifest.Tool, access string) bool {
+	for _, t := range tool.Targets {
+		if t.Access == access {
+			return true
+		}
+	}
+	return false
+}
+
+// Close gives back the project's handles and closes the ledgers.
+func (x *Executor) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var errs []error
+	for _, r := range x.runs {
+		errs = append(errs, r.log.Close())
+	}
+	return errors.Join(append(errs, x.resolver.Close())...)
+}
+
+// below picks the entries of a recursive target that policy data cares about.
+func (x *Executor) below(folded string) bool { return x.settings.Names.Refused(folded) }

@@ -1,0 +1,355 @@
+package executor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/internal/call"
+	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/manifest"
+	"github.com/runlens/runlens/internal/resolve"
+)
+
+// proposal is one call on its way through the pipeline. Each stage fills its
+// part; once a stage has failed, out.ErrorCode is set and the later ones pass.
+type proposal struct {
+	x     *Executor
+	run   *run
+	raw   []byte
+	after int64 // last event its caller can have known of
+
+	call    *call.Call
+	tool    *manifest.Tool    // nil: not declared
+	handler *handlers.Handler // nil: declared for judging only
+
+	data    []byte // what the tool would write, rendered
+	pointer string // the argument it was rendered from
+
+	input   facts.Input
+	targets []target
+	exe     *resolve.Object
+	dir     *resolve.Object
+	granted bool // the handles are the handler's to give back
+	judged  judgedBy
+	out     *Outcome
+
+	proposed, started, seq int64 // events
+
+	done handlers.Result
+	err  error
+	took time.Duration
+}
+
+// target is one opened object and the manifest's word on it.
+type target struct {
+	manifest.Target
+	object *resolve.Object
+}
+
+func (x *Executor) newProposal(ctx context.Context, r *run, raw []byte) *proposal {
+	p := &proposal{x: x, run: r, raw: raw, out: &Outcome{
+		RunID:            r.id,
+		Normalized:       map[string]string{},
+		PolicyRevision:   x.cfg.Engine.Revision(),
+		ManifestRevision: x.cfg.Tools.Revision,
+	}}
+	p.after, p.judged = r.arrive(ctx)
+	return p
+}
+
+// close gives back every handle, unless a handler has been given them: then
+// they are given back when it no longer uses them.
+func (p *proposal) close() {
+	if !p.granted {
+		p.release()
+	}
+}
+
+func (p *proposal) release() {
+	for _, t := range p.targets {
+		if t.object != nil {
+			t.object.Close()
+		}
+	}
+	for _, o := range []*resolve.Object{p.exe, p.dir} {
+		if o != nil {
+			o.Close()
+		}
+	}
+}
+
+// stopped reports that an earlier stage ended the call.
+func (p *proposal) stopped() bool { return p.out.ErrorCode != "" }
+
+// fail ends the call before policy: a denial with the stage's own code.
+func (p *proposal) fail(code, message string) {
+	p.out.ErrorCode = code
+	p.out.Input = nil
+	p.out.Verdict = engine.Verdict{Effect: engine.Deny, Reasons: []engine.Reason{engine.GoReason(code, message, "", nil)}}
+}
+
+// recoverPanic turns a fault of RunLens itself into a failed result; the run
+// shows a start without an end if the handler had begun.
+func (p *proposal) recoverPanic(result **ToolResult) {
+	if fault := recover(); fault != nil {
+		p.x.cfg.Log("panic: %v\n%s", fault, debug.Stack())
+		p.fail(codeInternal, "RunLens itself failed; the call is refused")
+		*result = p.refusal()
+		(*result).Status = StatusFailed
+	}
+}
+
+func (p *proposal) recoverOutcome(out **Outcome) {
+	if fault := recover(); fault != nil {
+		p.x.cfg.Log("panic: %v\n%s", fault, debug.Stack())
+		p.fail(codeInternal, "RunLens itself failed; the call is refused")
+		*out = p.out
+	}
+}
+
+// issues joins what a schema found into one message, and says which stage it
+// belongs to.
+func issues(found []manifest.Issue) (code, message string) {
+	if len(found) == 0 {
+		return "", ""
+	}
+	code = codeInvalid
+	lines := make([]string, 0, len(found))
+	for _, i := range found {
+		if i.Malformed {
+			code = codeMalformed
+		}
+		lines = append(lines, i.Pointer+": "+i.Message)
+	}
+	return code, strings.Join(lines, "; ")
+}
+
+// render makes the bytes that the tool would write. A payload of a tool whose
+// handler renders nothing is measured as it came.
+func (p *proposal) render() (err error) {
+	if p.handler == nil || p.handler.Render == nil {
+		return nil
+	}
+	p.data, p.pointer, err = p.handler.Render(p.call.Arguments)
+	return err
+}
+
+// describeCall fills input.call: the arguments without what must not be
+// recorded, and facts about the content to be written.
+func (p *proposal) describeCall() {
+	payload := []string(nil)
+	command := false
+	if p.tool != nil {
+		payload, command = p.tool.Payload, p.tool.Operation == facts.Execute
+	}
+	args, withheld := p.x.withhold.arguments(p.call.Arguments, payload, command)
+	p.input.Call = facts.Call{
+		ID: p.call.ID, Tool: p.call.Name, Digest: p.call.Digest(),
+		Arguments: args, Payloads: []facts.Payload{}, Withheld: withheld,
+	}
+	for _, name := range payload {
+		v, present := p.call.Arguments[name]
+		if !present {
+			continue
+		}
+		data := p.data
+		if p.pointer != "/"+escapePointer(name) {
+			data = measured(v)
+		}
+		p.input.Call.Payloads = append(p.input.Call.Payloads, facts.Payload{
+			Pointer: "/" + escapePointer(name), Bytes: int64(len(data)),
+			Digest: digest(data), Kinds: p.x.withhold.scanBytes(data),
+		})
+	}
+}
+
+// measured is the text of a payload that no handler renders.
+func measured(v any) []byte {
+	if s, ok := v.(string); ok {
+		return []byte(s)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// describeTool fills input.tool, with the roots as they are on disk now.
+func (p *proposal) describeTool() {
+	p.input.Sandbox = p.x.cfg.Sandbox
+	if p.tool == nil {
+		p.input.Tool = &facts.Tool{Name: p.call.Name}
+		return
+	}
+	p.input.Tool = p.run.toolFacts(p.tool)
+}
+
+// openTargets opens one object for each target that the manifest declares.
+func (p *proposal) openTargets() {
+	for _, t := range p.tool.Targets {
+		raw, requested, present := p.tool.Expand(t, p.call.Arguments, p.run.id)
+		req := resolve.Request{
+			Param: t.Param, Access: t.Access, Raw: raw, Requested: requested, Recursive: t.Recursive,
+			Absolute: p.tool.Absolute, CreateParents: p.tool.CreateParents, Below: p.x.below,
+		}
+		if !present || p.withheld(t.Param) {
+			// Nothing to open: an empty name is a fact that policy refuses.
+			req.Raw, req.Requested = "", ""
+		}
+		object := p.run.open(req)
+		p.targets = append(p.targets, target{Target: t, object: object})
+		p.input.Targets = append(p.input.Targets, object.Facts)
+	}
+}
+
+func (p *proposal) withheld(param string) bool {
+	return slices.ContainsFunc(p.input.Call.Withheld, func(w facts.Withheld) bool {
+		return w.Pointer == "/"+escapePointer(param) || w.Pointer == "/*"
+	})
+}
+
+// openCommand finds the program of an execute tool in the manifest's path.
+func (p *proposal) openCommand() {
+	if p.tool.Operation != facts.Execute {
+		return
+	}
+	argv := p.argv()
+	p.input.Command = facts.Command{Present: true, Argv: argv}
+	p.input.Command.Executable.Resolution = facts.NotFound
+	p.input.Command.Executable.Kind = facts.None
+	if len(argv) > 0 {
+		p.input.Command.Executable, p.exe = p.x.resolver.Executable(argv[0], p.x.cfg.Tools.Path)
+	}
+	p.dir = p.x.resolver.Resolve(resolve.Request{Access: facts.Execute, Raw: ".", Requested: "."})
+}
+
+// argv is the call's own argv without what must not be recorded, else the only
+// declared command.
+func (p *proposal) argv() []string {
+	list, given := p.input.Call.Arguments["argv"].([]any)
+	if !given {
+		if _, any := p.call.Arguments["argv"]; !any && len(p.tool.Commands) == 1 {
+			return slices.Clone(p.tool.Commands[0])
+		}
+		return []string{}
+	}
+	argv := make([]string, 0, len(list))
+	for _, e := range list {
+		s, _ := e.(string)
+		argv = append(argv, s)
+	}
+	return argv
+}
+
+// describeOutcome fills what a report says beside the verdict.
+func (p *proposal) describeOutcome() {
+	v := &p.out.Verdict
+	if v.Effect != engine.Allow {
+		p.out.ErrorCode = errorCode(*v)
+	}
+	outside := map[string]bool{}
+	for _, r := range v.Reasons {
+		if r.Code == codeOutsideRoots {
+			outside[r.Param] = true
+		}
+	}
+	clear(p.out.Normalized)
+	for _, t := range p.input.Targets {
+		switch {
+		case outside[t.Param]:
+			p.out.Normalized[t.Param] = t.Requested
+		case t.Path != "":
+			if _, set := p.out.Normalized[t.Param]; !set || t.Access != facts.Read {
+				p.out.Normalized[t.Param] = t.Path
+			}
+		}
+	}
+	p.out.MaxBytes = smallest(p.input.Tool.MaxBytes, v.MaxBytes)
+}
+
+// smallest is the smallest of the limits that are set; 0 when none is.
+func smallest(limits ...int64) int64 {
+	least := int64(0)
+	for _, l := range limits {
+		if l > 0 && (least == 0 || l < least) {
+			least = l
+		}
+	}
+	return least
+}
+
+// grant is all that the handler gets, made from the verdict: the opened
+// objects, the rendered bytes, the judged argv and the limits.
+func (p *proposal) grant() *handlers.Grant {
+	v := p.out.Verdict
+	g := &handlers.Grant{
+		Tool: p.tool.Name, RunID: p.run.id,
+		Objects: map[string]*resolve.Object{}, Declared: map[string]string{}, Args: map[string]any{},
+		Data: p.data, Argv: p.input.Command.Argv, Executable: p.exe, Dir: p.dir,
+		Env:      childEnv(p.x.cfg.Tools.Path),
+		MaxBytes: smallest(p.out.MaxBytes, p.x.settings.ReadBytes),
+		Timeout:  time.Duration(smallest(p.tool.TimeoutMS, v.TimeoutMS)) * time.Millisecond,
+		Sandbox:  p.tool.Sandbox,
+		Admit:    p.admitEntry,
+		Release:  p.release,
+	}
+	p.granted = true
+	for _, t := range p.targets {
+		if have := g.Objects[t.Param]; have == nil || t.Access != facts.Read {
+			g.Objects[t.Param] = t.object
+			g.Declared[t.Param] = relative(t.object.Facts)
+		}
+	}
+	for name, v := range p.call.Arguments {
+		if g.Objects[name] == nil && name != "argv" && !slices.Contains(p.tool.Payload, name) {
+			g.Args[name] = v
+		}
+	}
+	return g
+}
+
+// relative is how a path is told to the model: from the project directory
+// inside it, whole outside.
+func relative(t facts.Target) string {
+	if !t.InProject {
+		return t.Path
+	}
+	if len(t.Segments) == 0 {
+		return "."
+	}
+	return strings.Join(t.Segments, "/")
+}
+
+// childEnv is the whole environment of a child. Nothing of RunLens' own
+// environment reaches it.
+func childEnv(path []string) []string {
+	return []string{"PATH=" + strings.Join(path, ":"), "LANG=C.UTF-8", "HOME=/nonexistent", "TMPDIR=/tmp"}
+}
+
+// admitEntry judges one entry below a listed target as if the call had asked
+// for it: handlers show only what could be asked for. What is shown is a name,
+// so an entry is judged for reading without its size.
+func (p *proposal) admitEntry(entry *resolve.Object) bool {
+	in := p.input
+	t := entry.Facts
+	t.Param, t.Access, t.Size = p.targets[0].Param, facts.Read, 0
+	if t.Kind == facts.Directory {
+		t.Access = facts.List
+	}
+	in.Targets = []facts.Target{t}
+	return p.x.cfg.Engine.Decide(context.Background(), &in).Effect == engine.Allow
+}

@@ -1,0 +1,281 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/ledger"
+)
+
+// The payloads of the events that this package writes. Field order is part of
+// the format.
+
+type startedRunEvent struct {
+	Goal             string `json:"goal"`
+	PolicyRevision   string `json:"policy_revision"`
+	ManifestRevision string `json:"manifest_revision"`
+	Door             string `json:"door"`
+}
+
+type proposedEvent struct {
+	CallID    string          `json:"call_id"` // "" becomes c<seq>
+	Given     bool            `json:"call_id_given"`
+	ClientID  string          `json:"client_id,omitempty"`
+	Tool      string          `json:"tool"`
+	Shape     string          `json:"shape"`
+	Bytes     int             `json:"bytes"`
+	Digest    string          `json:"digest"` // of the call; of the bytes when malformed
+	Malformed bool            `json:"malformed,omitempty"`
+	After     int64           `json:"after"`          // last event its caller can have known of
+	Call      json.RawMessage `json:"call,omitempty"` // the proposal's text, unless `record` is facts
+}
+
+type verdictEvent struct {
+	Verdict          string          `json:"verdict"`
+	Reason           string          `json:"reason"`
+	Path             string          `json:"path"` // canonical, of the first target
+	MaxBytes         int64           `json:"max_bytes"`
+	CallID           string          `json:"call_id"`
+	Proposal         int64           `json:"proposal"`
+	PolicyRevision   string          `json:"policy_revision"`
+	ManifestRevision string          `json:"manifest_revision"`
+	InputDigest      string          `json:"input_digest"`
+	Reasons          []engine.Reason `json:"reasons"`
+	Objects          []objectID      `json:"objects"`
+	Input            json.RawMessage `json:"input"` // null when the call did not reach policy
+}
+
+// objectID says which object was judged, in a form that another process can
+// compare: what is there under the same name may be another object by then.
+type objectID struct {
+	Param  string `json:"param"`
+	Access string `json:"access"`
+	ID     string `json:"id"`
+}
+
+type toolStartedEvent struct {
+	Verdict int64  `json:"verdict_seq"`
+	CallID  string `json:"call_id"`
+	Tool    string `json:"tool"`
+}
+
+type toolEndedEvent struct {
+	Started   int64          `json:"started_seq"`
+	Verdict   int64          `json:"verdict_seq"`
+	CallID    string         `json:"call_id"`
+	Tool      string         `json:"tool"`
+	ErrorCode string         `json:"error_code,omitempty"`
+	Message   string         `json:"message,omitempty"`
+	Bytes     int            `json:"output_bytes"`
+	Digest    string         `json:"output_digest"`
+	Facts     map[string]any `json:"facts"` // numbers and booleans of the output; no text
+	Truncated bool           `json:"truncated"`
+	Artifacts []artifact     `json:"artifacts"`
+	Micros    int64          `json:"duration_us"`
+	Output    map[string]any `json:"output,omitempty"` // with `record: full` alone
+}
+
+type artifact struct {
+	Path   string `json:"path"`
+	Bytes  int64  `json:"bytes"`
+	Digest string `json:"digest"`
+}
+
+// begin starts the ledger of a new run with what the run is held to.
+func (p *proposal) begin(tx *ledger.Tx) error {
+	if p.run.state.Seq > 0 {
+		return nil
+	}
+	_, err := tx.Add(ledger.RunStarted, startedRunEvent{
+		PolicyRevision: p.out.PolicyRevision, ManifestRevision: p.out.ManifestRevision, Door: p.x.cfg.Door,
+	})
+	return err
+}
+
+// checkCallID refuses a call_id that this run has used for another call.
+func (p *proposal) checkCallID() {
+	if p.stopped() || p.call.ID == "" {
+		return
+	}
+	if have, used := p.run.state.Calls[p.call.ID]; used && have.Digest != p.call.Digest() {
+		p.fail(codeMalformed, "call_id: was used in this run for another call: give each call its own id")
+	}
+}
+
+func (p *proposal) proposedEvent() proposedEvent {
+	if p.call == nil {
+		return proposedEvent{Bytes: len(p.raw), Digest: digest(p.raw), Malformed: true, After: p.after}
+	}
+	ev := proposedEvent{
+		CallID: p.call.ID, Given: p.call.ID != "", ClientID: p.call.ClientID, Tool: p.call.Name,
+		Shape: p.call.Shape.String(), Bytes: len(p.raw), Digest: p.call.Digest(), After: p.after,
+		// A second call under an id that is taken must not take it over.
+		Malformed: p.out.ErrorCode == codeMalformed,
+	}
+	if p.x.cfg.Tools.Record != recordFacts {
+		ev.Call = p.call.JSON()
+	}
+	return ev
+}
+
+const (
+	recordFacts = "facts"
+	recordFull  = "full"
+)
+
+// numbered takes the proposal's number; a call without an id is named after it.
+func (p *proposal) numbered(seq int64) {
+	p.proposed, p.out.Proposal = seq, seq
+	if p.out.CallID == "" {
+		p.out.CallID = fmt.Sprintf("c%d", seq)
+	}
+}
+
+// addVerdict adds the verdict, on an allow the start of the handler, and on an
+// ask the request for an approval.
+func (p *proposal) addVerdict(tx *ledger.Tx) error {
+	effect := p.out.Verdict.Effect
+	if effect == engine.Allow && p.handler == nil {
+		p.refuse(codeNotExecutable, fmt.Sprintf("tool %q is declared for judging only: no handler of RunLens runs it", p.tool.Name))
+		effect = engine.Deny
+	}
+	seq, err := p.addVerdictEvent(tx)
+	if err != nil {
+		return err
+	}
+	p.out.Seq, p.seq = seq, seq
+	switch effect {
+	case engine.Allow:
+		return p.addStart(tx, seq)
+	case engine.Ask:
+		_, err = tx.Add(ledger.ApprovalRequested, toolStartedEvent{Verdict: seq, CallID: p.out.CallID, Tool: p.out.Tool})
+	}
+	return err
+}
+
+func (p *proposal) addVerdictEvent(tx *ledger.Tx) (int64, error) {
+	ev := p.verdictEvent()
+	return tx.Add(verdictTypes[p.out.Verdict.Effect], ev)
+}
+
+func (p *proposal) addStart(tx *ledger.Tx, verdict int64) (err error) {
+	p.started, err = tx.Add(ledger.ToolStarted, toolStartedEvent{Verdict: verdict, CallID: p.out.CallID, Tool: p.out.Tool})
+	return err
+}
+
+// verdictTypes name the event of each verdict; an ask blocks until a person
+// has answered.
+var verdictTypes = map[engine.Effect]string{
+	engine.Deny: ledger.ToolDenied, engine.Block: ledger.ToolBlocked, engine.Ask: ledger.ToolBlocked, engine.Allow: ledger.ToolAllowed,
+}
+
+func (p *proposal) verdictEvent() verdictEvent {
+	v := p.out.Verdict
+	ev := verdictEvent{
+		Verdict: v.Effect.String(), Reason: v.Reasons[0].Code, MaxBytes: p.out.MaxBytes,
+		CallID: p.out.CallID, Proposal: p.proposed,
+		PolicyRevision: p.out.PolicyRevision, ManifestRevision: p.out.ManifestRevision,
+		InputDigest: p.out.InputDigest(), Reasons: v.Reasons, Input: p.out.InputJSON(), Objects: p.objectIDs(),
+	}
+	if len(p.input.Targets) > 0 {
+		ev.Path = p.input.Targets[0].Path
+	}
+	return ev
+}
+
+func (p *proposal) objectIDs() []objectID {
+	ids := make([]objectID, 0, len(p.targets)+1)
+	for _, t := range p.targets {
+		ids = append(ids, objectID{t.Param, t.Access, t.object.ID()})
+	}
+	if p.exe != nil {
+		ids = append(ids, objectID{"", facts.Execute, p.exe.ID()})
+	}
+	return ids
+}
+
+// resultEvent is the end of the handler: digests, sizes and facts, never text,
+// unless the operator set `record` to full.
+func (p *proposal) resultEvent() (string, toolEndedEvent) {
+	ev := toolEndedEvent{
+		Started: p.started, Verdict: p.out.Seq, CallID: p.out.CallID, Tool: p.out.Tool,
+		Facts: map[string]any{}, Artifacts: []artifact{}, Micros: p.took.Microseconds(),
+	}
+	output := p.done.Output
+	if p.err != nil {
+		e := handlerError(p.err)
+		ev.ErrorCode, ev.Message, output = e.Code, e.Message, e.Output
+	}
+	if output != nil {
+		if text, err := json.Marshal(output); err == nil {
+			ev.Bytes, ev.Digest = len(text), digest(text)
+		}
+		for name, v := range output {
+			switch v.(type) {
+			case bool, int, int64, float64, json.Number:
+				ev.Facts[name] = v
+			}
+		}
+	}
+	if p.x.cfg.Tools.Record == recordFull {
+		ev.Output = output
+	}
+	if p.err != nil {
+		return ledger.ToolFailed, ev
+	}
+	ev.Truncated = p.done.Truncated
+	for _, t := range p.targets {
+		if t.Access == facts.Write && p.data != nil {
+			ev.Artifacts = append(ev.Artifacts, artifact{relative(t.object.Facts), int64(len(p.data)), digest(p.data)})
+		}
+	}
+	return ledger.ToolSucceeded, ev
+}
+
+// handlerError is err as a handler's error, whatever it was.
+func handlerError(err error) *handlers.Error {
+	var e *handlers.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &handlers.Error{Code: codeHandler, Message: err.Error()}
+}
+
+// refusal answers a call that policy or an earlier stage stopped.
+func (p *proposal) refusal() *ToolResult {
+	v := p.out.Verdict
+	status := StatusDenied
+	switch {
+	case v.Effect == engine.Block, v.Effect == engine.Ask:
+		status = StatusBlocked
+	case p.out.Input == nil:
+		status = StatusFailed
+	}
+	primary := v.Reasons[0]
+	return &ToolResult{
+		CallID: p.out.CallID, ToolName: p.out.Tool, Status: status,
+		ErrorCode: p.out.ErrorCode, ErrorMessage: primary.Message, Retryable: primary.Retryable,
+		Reason: primary.Code, Reasons: p.out.Public(), RunID: p.run.id, Seq: p.seq, Outcome: p.out,
+	}
+}
+
+// result answers a call whose handler ran.
+func (p *proposal) result() *ToolResult {
+	r := &ToolResult{
+		CallID: p.out.CallID, ToolName: p.out.Tool, Status: StatusSuccess,
+		Output: p.done.Output, Truncated: p.done.Truncated,
+		Reason: p.out.Verdict.Reasons[0].Code, Reasons: p.out.Public(),
+		RunID: p.run.id, Seq: p.seq, Outcome: p.out,
+	}
+	if p.err != nil {
+		e := handlerError(p.err)
+		known := engine.GoReason(e.Code, e.Message, "", nil)
+		r.Status, r.ErrorCode, r.ErrorMessage, r.Retryable = StatusFailed, e.Code, e.Message, known.Retryable
+		r.Output, r.Reason, r.Reasons = e.Output, e.Code, []engine.Reason{known}
+	}
+	return r
+}

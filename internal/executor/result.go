@@ -1,0 +1,112 @@
+package executor
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/runlens/runlens/internal/call"
+	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/facts"
+)
+
+// Status of a ToolResult.
+const (
+	StatusSuccess = "success"
+	StatusFailed  = "failed"
+	StatusDenied  = "denied"
+	StatusBlocked = "blocked"
+)
+
+// ToolResult is what goes back to the caller of a tool. The zero value is not a
+// success: its status is empty and Finish turns that into a failure.
+type ToolResult struct {
+	CallID       string          `json:"call_id"`
+	ToolName     string          `json:"tool_name"`
+	Status       string          `json:"status"`
+	Output       map[string]any  `json:"output"` // null unless the tool ran
+	ErrorMessage string          `json:"error_message"`
+	ErrorCode    string          `json:"error_code"`
+	Retryable    bool            `json:"retryable"`
+	Reason       string          `json:"reason"`  // code of the primary reason
+	Reasons      []engine.Reason `json:"reasons"` // without those that are for the ledger only
+	Truncated    bool            `json:"truncated"`
+	RunID        string          `json:"run_id"`
+	Seq          int64           `json:"seq"` // of the event that ends the call; 0 when nothing could be recorded
+
+	// Outcome is what was judged; nil when the call was not admitted.
+	Outcome *Outcome `json:"-"`
+}
+
+// JSON is the result as one indented document with a final newline.
+func (r *ToolResult) JSON() ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(r); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
+
+// Outcome is a judged call: what came in, what was found, what was decided.
+// The zero Outcome is a denial.
+type Outcome struct {
+	CallID  string // the caller's, or c<seq> once recorded
+	Tool    string
+	Call    *call.Call   // nil when the bytes were not admitted
+	Input   *facts.Input // nil when the call did not reach policy
+	Verdict engine.Verdict
+
+	ErrorCode  string            // "" on an allow, else the code of the stage that stopped the call
+	Normalized map[string]string // target parameter → canonical absolute path; as requested when outside every root
+	MaxBytes   int64             // what a handler may return or write at most
+
+	PolicyRevision   string
+	ManifestRevision string
+	RunID            string
+	Proposal         int64 // seq of the model_proposed event; 0 when nothing was recorded
+	Seq              int64 // seq of the verdict event; 0 when nothing was recorded
+
+	line, digest string // the encoded input, made once when first asked for
+}
+
+// InputDigest is sha256:<hex> over the recorded form of the input without
+// `now`; "" when the call did not reach policy.
+func (o *Outcome) InputDigest() string {
+	o.encode()
+	return o.digest
+}
+
+// InputJSON is the recorded form of the input, one line; nil when the call did
+// not reach policy.
+func (o *Outcome) InputJSON() []byte {
+	o.encode()
+	if o.line == "" {
+		return nil
+	}
+	return []byte(o.line)
+}
+
+func (o *Outcome) encode() {
+	if o.Input == nil || o.digest != "" {
+		return
+	}
+	line, digest, err := facts.Encode(o.Input)
+	if err != nil {
+		return
+	}
+	o.line, o.digest = string(line), digest
+}
+
+// Public are the reasons that may go back to the caller: those about what lies
+// outside the roots stay in the ledger.
+func (o *Outcome) Public() []engine.Reason {
+	public := make([]engine.Reason, 0, len(o.Verdict.Reasons))
+	for _, r := range o.Verdict.Reasons {
+		if !r.LedgerOnly {
+			public = append(public, r)
+		}
+	}
+	return public
+}

@@ -1,0 +1,225 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/ledger"
+	"github.com/runlens/runlens/internal/manifest"
+	"github.com/runlens/runlens/internal/resolve"
+)
+
+// run is one open run: its ledger and the fold over it. A run without a log is
+// only looked at; a virtual one exists nowhere.
+type run struct {
+	x       *Executor
+	id      string
+	dir     string
+	virtual bool
+	log     *ledger.Log
+	state   *State // the log's own once there is one: read it under the log's lock
+
+	mu    sync.Mutex
+	tools map[*manifest.Tool]*facts.Tool
+}
+
+// virtualID names the run that `check` judges in when it is given none.
+const virtualID = "check"
+
+// enter opens a run for recording. "" makes a new one; a named one is made when
+// create is set, and must exist otherwise.
+func (x *Executor) enter(runID string, create bool) (*run, error) {
+	if runID == "" {
+		runID = x.cfg.NewID()
+	}
+	if err := ledger.CheckRunID(runID); err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if r := x.runs[runID]; r != nil {
+		return r, nil
+	}
+	r := &run{x: x, id: runID, dir: filepath.Join(x.cfg.Runs, runID), state: NewState(), tools: map[*manifest.Tool]*facts.Tool{}}
+	if create {
+		if err := os.MkdirAll(filepath.Join(r.dir, "artifacts"), 0o700); err != nil {
+			return nil, fmt.Errorf("make run %s: %w", runID, err)
+		}
+	}
+	log, err := ledger.Open(r.dir, ledger.Options{RunID: runID, Create: create, State: r.state, Now: x.cfg.Now, Key: x.cfg.Key})
+	if err != nil {
+		return nil, err
+	}
+	r.log = log
+	x.runs[runID] = r
+	return r, nil
+}
+
+// view folds a run as it is recorded, and changes nothing.
+func (x *Executor) view(runID string) (*run, error) {
+	r := &run{x: x, id: runID, state: NewState(), tools: map[*manifest.Tool]*facts.Tool{}}
+	if runID == "" {
+		r.id, r.virtual = virtualID, true
+		return r, nil
+	}
+	if err := ledger.CheckRunID(runID); err != nil {
+		return nil, err
+	}
+	r.dir = filepath.Join(x.cfg.Runs, runID)
+	for ev, err := range ledger.Read(r.dir) {
+		if err != nil {
+			return nil, err
+		}
+		if err := r.state.Apply(ev); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// arrive looks at the run as a call comes in: what its caller can have learnt
+// of, and what policy would be shown. A run that cannot be read is seen as one
+// without events; recording the verdict then fails with the cause.
+func (r *run) arrive(ctx context.Context) (after int64, j judgedBy) {
+	look := func() { after, j = r.state.Seq, r.judgedByLocked() }
+	if r.log == nil {
+		look()
+		return after, j
+	}
+	_ = r.log.View(ctx, func(ledger.Head) error {
+		look()
+		return nil
+	})
+	return after, j
+}
+
+// judgedByLocked is what policy is shown of the run, under the log's lock.
+func (r *run) judgedByLocked() judgedBy {
+	return r.state.judgedBy(r.id, r.x.cfg.Door, r.x.cfg.Engine.Revision(), r.x.cfg.Tools.Revision)
+}
+
+// toolFacts are the facts of a tool in this run. The same value comes back for
+// as long as its roots are the same, so that the engine can keep what it made
+// of it.
+func (r *run) toolFacts(t *manifest.Tool) *facts.Tool {
+	roots := r.x.resolver.Roots(rootSpecs(t, r.id))
+	if r.virtual {
+		r.x.virtualRoots(roots)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if have := r.tools[t]; have != nil && slices.EqualFunc(have.Roots, roots, equalRoots) {
+		return have
+	}
+	f := facts.TotalTool(&facts.Tool{
+		Declared: true, Name: t.Name, Operation: t.Operation, Handler: t.Handler, Roots: roots,
+		MaxBytes: t.MaxBytes, TimeoutMS: t.TimeoutMS, Commands: t.Commands,
+		Absolute: t.Absolute, CreateParents: t.CreateParents, Sandbox: t.Sandbox,
+	})
+	r.tools[t] = f
+	return f
+}
+
+// rootSpecs are a tool's roots in a run.
+func rootSpecs(t *manifest.Tool, runID string) []resolve.RootSpec {
+	specs := make([]resolve.RootSpec, 0, len(t.Roots))
+	for _, root := range t.Roots {
+		specs = append(specs, resolve.RootSpec{Declared: strings.ReplaceAll(root.Path, "{run_id}", runID), Access: root.Access})
+	}
+	return specs
+}
+
+func equalRoots(a, b facts.Root) bool {
+	return a.Declared == b.Declared && a.Path == b.Path && a.Prefix == b.Prefix && a.Exists == b.Exists &&
+		a.MountID == b.MountID && a.Device == b.Device && slices.Equal(a.Access, b.Access)
+}
+
+// open resolves a target, in a virtual run as if its artifacts directory were
+// there and empty.
+func (r *run) open(req resolve.Request) *resolve.Object {
+	if r.virtual {
+		if o := r.x.openVirtual(req); o != nil {
+			return o
+		}
+	}
+	return r.x.resolver.Resolve(req)
+}
+
+// virtualArtifacts is the artifacts directory of the virtual run, from the
+// project directory.
+func (x *Executor) virtualArtifacts() string {
+	return path.Join(x.runsRel, virtualID, "artifacts")
+}
+
+// virtualRoots marks the root that is the virtual run's artifacts directory as
+// present, with the project directory's mount.
+func (x *Executor) virtualRoots(roots []facts.Root) {
+	for i := range roots {
+		if path.Clean(roots[i].Declared) == x.virtualArtifacts() {
+			project := x.resolver.Roots([]resolve.RootSpec{{Declared: "."}})[0]
+			roots[i].Path = path.Join(project.Path, x.virtualArtifacts())
+			roots[i].Prefix = roots[i].Path + "/"
+			roots[i].Exists, roots[i].MountID, roots[i].Device = true, project.MountID, project.Device
+		}
+	}
+}
+
+// openVirtual gives the facts of a name in the virtual run's empty artifacts
+// directory; nil for any other. Nothing is there, so there are no links, and
+// the name can be cleaned as text.
+func (x *Executor) openVirtual(req resolve.Request) *resolve.Object {
+	clean, artifacts := path.Clean(req.Requested), x.virtualArtifacts()
+	name, inside := strings.CutPrefix(clean, artifacts)
+	if !inside || (name != "" && name[0] != '/') || strings.ContainsRune(clean, 0) {
+		return nil
+	}
+	o := x.resolver.Resolve(resolve.Request{Param: req.Param, Access: facts.List, Raw: ".", Requested: "."})
+	t := &o.Facts
+	t.Access, t.Raw, t.Requested, t.Recursive = req.Access, req.Raw, req.Requested, req.Recursive
+	t.Lexical = resolve.Lexical(req.Raw)
+	t.Segments = strings.Split(clean, "/")
+	t.Path = path.Join(t.Path, clean)
+	t.Folded = foldAll(t.Segments)
+	if req.Recursive {
+		t.Walk = "complete"
+	}
+	name = strings.TrimPrefix(name, "/")
+	switch {
+	case name == "":
+	case strings.Contains(name, "/") && !(req.Access == facts.Write && req.CreateParents):
+		t.Resolution, t.Missing, t.Kind, t.Handle = facts.NotFound, "parent", facts.None, false
+	case req.Access == facts.Write:
+		t.Resolution, t.Kind = facts.Absent, facts.None
+	default:
+		t.Resolution, t.Missing, t.Kind, t.Handle = facts.NotFound, "name", facts.None, false
+	}
+	if t.Kind == facts.None {
+		t.Size, t.Allocated, t.Nlink = 0, 0, 0
+	}
+	return o
+}
+
+// foldAll folds the segments of a cleaned path, sorted and without doubles.
+func foldAll(segments []string) []string {
+	folded := []string{}
+	for _, s := range segments {
+		for part := range strings.SplitSeq(resolve.Fold(s), `\\`) {
+			if part != "" {
+				folded = append(folded, part)
+			}
+		}
+	}
+	slices.Sort(folded)
+	return slices.Compact(folded)
+}
+
+// ErrNoRun is a named run that does not exist.
+var ErrNoRun = errors.New("run does not exist")

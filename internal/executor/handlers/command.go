@@ -95,7 +95,7 @@ func describeCommand(end ending, stdout, stderr *capture, took time.Duration) (m
 // interrupted is the error of a command that did not end by itself, with what
 // it had printed; nil for one that did.
 func interrupted(ctx context.Context, end ending, output map[string]any) error {
-	note := ""
+	note := "; nothing of it is left running"
 	if end.left > 0 {
 		note = fmt.Sprintf("; %d of its processes could not be killed", end.left)
 	}
@@ -105,9 +105,9 @@ func interrupted(ctx context.Context, end ending, output map[string]any) error {
 	case end.byItself:
 		return &Error{Code: CodeFailed, Output: output, Message: "run command: it ended" + note}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &Error{Code: CodeTimeout, Output: output, Message: "run command: the deadline came first; it was killed with everything it had started" + note}
+		return &Error{Code: CodeTimeout, Output: output, Message: "run command: the deadline came first" + note}
 	}
-	return &Error{Code: CodeFailed, Output: output, Message: "run command: the caller cancelled it; it was killed with everything it had started" + note}
+	return &Error{Code: CodeFailed, Output: output, Message: "run command: the caller cancelled it" + note}
 }
 
 // commandText is the result as a person would paste it.

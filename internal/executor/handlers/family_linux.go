@@ -72,23 +72,24 @@ func (s *supervisor) look(f *family) time.Duration {
 	return time.Since(begin)
 }
 
-// kill ends every process of the family but lets the leader's remains lie, and
-// returns how many others it ended and how many it could not.
+// kill ends and reaps every process of the family but the leader, whose remains
+// it lets lie, and returns how many it ended and how many it could not.
 func (s *supervisor) kill(f *family) (ended, left int) {
 	hit := map[id]struct{}{}
 	for deadline := time.Now().Add(killBound); ; {
-		left = s.killRound(f, hit)
-		if left == 0 || time.Now().After(deadline) {
+		alive, dead := s.killRound(f, hit)
+		if alive+dead == 0 || time.Now().After(deadline) {
 			delete(hit, f.leader)
-			return len(hit) - left, left
+			return max(0, len(hit)-alive), alive
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// killRound signals every living process of the family and reaps the dead ones
-// that are this process' children. It returns how many were alive.
-func (s *supervisor) killRound(f *family, hit map[id]struct{}) (alive int) {
+// killRound signals every living process of the family and reaps its dead. It
+// returns how many were alive, and how many dead are still to be reaped by their
+// own parent or, when that is gone too, by a later round.
+func (s *supervisor) killRound(f *family, hit map[id]struct{}) (alive, dead int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	members := s.members(f)
@@ -103,18 +104,26 @@ func (s *supervisor) killRound(f *family, hit map[id]struct{}) (alive int) {
 	for group := range groups {
 		unix.Kill(-group, unix.SIGKILL)
 	}
-	self := os.Getpid()
 	for _, p := range members {
 		switch {
-		case !p.zombie:
+		case p.zombie && p.id == f.leader:
+		case p.zombie:
+			if !p.reap() {
+				dead++
+			}
+		default:
 			alive++
 			hit[p.id] = struct{}{}
 			p.kill()
-		case p.parent == self && p.id != f.leader:
-			unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
 		}
 	}
-	return alive
+	return alive, dead
+}
+
+// reap buries a dead process that this one inherited.
+func (p process) reap() bool {
+	pid, err := unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+	return err == nil && pid == p.pid
 }
 
 // kill signals the process that was found, not a later one with its number.
@@ -207,7 +216,7 @@ func (s *supervisor) strays(below map[int]process) []process {
 		case !p.zombie:
 			living = append(living, p)
 		case s.complete(started):
-			unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+			p.reap()
 		}
 	}
 	if s.foreign {

@@ -63,8 +63,8 @@ func wholeHead(text string, n int) int {
 // wholeTail is the smallest i ≥ n at which text can be cut without splitting a
 // character.
 func wholeTail(text string, n int) int {
-	for i := n; i < len(text) && i-n < utf8.UTFMax; i++ {
-		if utf8.RuneStart(text[i]) {
+	for i := n; i-n < utf8.UTFMax; i++ {
+		if i == len(text) || utf8.RuneStart(text[i]) {
 			return i
 		}
 	}

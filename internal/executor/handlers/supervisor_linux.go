@@ -49,8 +49,8 @@ type supervisor struct {
 // left of it, and reports how it ended. It returns within termGrace, pipeGrace
 // and killBound of the end of ctx. An error means that nothing was started.
 func (s *supervisor) run(ctx context.Context, g *Grant, stdout, stderr io.Writer) (ending, error) {
-	if err := ctx.Err(); err != nil {
-		return ending{}, &Error{Code: CodeTimeout, Message: "run command: the deadline came before it was started"}
+	if ctx.Err() != nil {
+		return ending{}, interrupted(ctx, ending{}, nil)
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return ending{}, failed("run command: become the reaper of its orphans: %v", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -20,6 +19,8 @@ const maxInputText = 4 << 20
 
 var errInputTooLarge = errors.New("input is too large")
 
+const maxWord = 16
+
 // fields are the keys of one object, in the order in which object takes values.
 type fields []*ast.Term
 
@@ -32,13 +33,13 @@ func newFields(names string) fields {
 }
 
 // object pairs the keys with vals; both must have the same length.
-func (f fields) object(vals ...*ast.Term) *ast.Term {
+func (f fields) object(vals ...*ast.Term) ast.Object {
 	var room [32][2]*ast.Term
 	pairs := room[:len(f)]
 	for i, v := range vals {
 		pairs[i] = [2]*ast.Term{f[i], v}
 	}
-	return ast.NewTerm(ast.NewObject(pairs...))
+	return ast.NewObject(pairs...)
 }
 
 // encoder turns an input into the terms that rules see: the same document that
@@ -50,7 +51,7 @@ type encoder struct {
 	sandbox, run, denials, limits, skill, plan, step fields
 	contract, approval                               fields
 
-	words map[string]*ast.Term // strings that are the same in most inputs
+	words map[string]*ast.Term // strings that are the same in most inputs, maxWord bytes at most
 	none  *ast.Term            // the empty list
 	empty *ast.Term            // the empty object
 
@@ -97,8 +98,8 @@ func newEncoder() *encoder {
 		e.words[word] = ast.StringTerm(word)
 	}
 	e.words[""] = ast.StringTerm("")
-	e.noSkill = e.skill.object(ast.InternedTerm(false), e.words[""], e.none)
-	e.noStep = e.step.object(e.words[""], ast.InternedTerm(0), e.none, ast.InternedTerm(0))
+	e.noSkill = ast.NewTerm(e.skill.object(boolean(false), e.words[""], e.none))
+	e.noStep = ast.NewTerm(e.step.object(e.words[""], integer(0), e.none, integer(0)))
 	return e
 }
 
@@ -117,20 +118,45 @@ type encoding struct {
 	*encoder
 	text int
 	err  error
+	room []ast.Term // terms not yet given out: one allocation for many
+}
+
+func (w *encoding) term(v ast.Value) *ast.Term {
+	if len(w.room) == 0 {
+		w.room = make([]ast.Term, 32)
+	}
+	t := &w.room[0]
+	w.room = w.room[1:]
+	t.Value = v
+	return t
+}
+
+// apart is for terms that are kept: they must not hold on to this input.
+func (w *encoding) apart() *encoding {
+	return &encoding{encoder: w.encoder}
+}
+
+// object is f.object as a term.
+func (w *encoding) object(f fields, vals ...*ast.Term) *ast.Term {
+	return w.term(f.object(vals...))
+}
+
+func (w *encoding) array(terms []*ast.Term) *ast.Term {
+	return w.term(ast.NewArray(terms...))
 }
 
 func (w *encoding) document(in *facts.Input) *ast.Term {
-	return w.input.object(
+	return w.object(w.input,
 		integer(int64(in.V)),
 		w.callTerm(&in.Call),
 		w.toolTerm(in.Tool),
 		list(w, in.Targets, (*encoding).targetTerm),
-		w.command.object(boolean(in.Command.Present), w.strings(in.Command.Argv), w.executableTerm(in.Command.Executable)),
+		w.object(w.command, boolean(in.Command.Present), w.strings(in.Command.Argv), w.executableTerm(in.Command.Executable)),
 		w.sandboxTerm(in.Sandbox),
 		w.runTerm(&in.Run),
 		w.skillTerm(&in.Skill),
-		w.plan.object(w.str(in.Plan.Status), w.stepTerm(&in.Plan.Step)),
-		w.contract.object(boolean(in.Contract.Present), boolean(in.Contract.Matches), w.strings(in.Contract.Drift)),
+		w.object(w.plan, w.str(in.Plan.Status), w.stepTerm(&in.Plan.Step)),
+		w.object(w.contract, boolean(in.Contract.Present), boolean(in.Contract.Matches), w.strings(in.Contract.Drift)),
 		list(w, in.Approvals, (*encoding).approvalTerm),
 		w.str(in.Now),
 	)
@@ -141,12 +167,12 @@ func (w *encoding) callTerm(c *facts.Call) *ast.Term {
 	if len(c.Arguments) > 0 {
 		arguments = w.value(c.Arguments)
 	}
-	return w.call.object(w.str(c.ID), w.str(c.Tool), w.str(c.Digest), arguments,
+	return w.object(w.call, w.str(c.ID), w.str(c.Tool), w.str(c.Digest), arguments,
 		list(w, c.Payloads, func(w *encoding, p *facts.Payload) *ast.Term {
-			return w.payload.object(w.str(p.Pointer), integer(p.Bytes), w.str(p.Digest), w.strings(p.Kinds))
+			return w.object(w.payload, w.str(p.Pointer), integer(p.Bytes), w.str(p.Digest), w.strings(p.Kinds))
 		}),
 		list(w, c.Withheld, func(w *encoding, h *facts.Withheld) *ast.Term {
-			return w.withheld.object(w.str(h.Pointer), integer(h.Bytes), w.strings(h.Kinds))
+			return w.object(w.withheld, w.str(h.Pointer), integer(h.Bytes), w.strings(h.Kinds))
 		}))
 }
 
@@ -156,31 +182,37 @@ func (w *encoding) toolTerm(t *facts.Tool) *ast.Term {
 	} else if term := w.tools.get(t); term != nil {
 		return term
 	}
+	w = w.apart()
 	commands := make([]*ast.Term, len(t.Commands))
 	for i, c := range t.Commands {
 		commands[i] = w.strings(c)
 	}
-	term := w.tool.object(
+	term := w.object(w.tool,
 		boolean(t.Declared), w.str(t.Name), w.str(t.Operation), w.str(t.Handler),
 		list(w, t.Roots, func(w *encoding, r *facts.Root) *ast.Term {
-			return w.root.object(w.str(r.Declared), w.str(r.Path), w.str(r.Prefix), boolean(r.Exists),
+			return w.object(w.root, w.str(r.Declared), w.str(r.Path), w.str(r.Prefix), boolean(r.Exists),
 				w.strings(r.Access), integer(r.MountID), integer(r.Device))
 		}),
-		integer(t.MaxBytes), integer(t.TimeoutMS), ast.ArrayTerm(commands...),
+		integer(t.MaxBytes), integer(t.TimeoutMS), w.array(commands),
 		boolean(t.Absolute), boolean(t.CreateParents), w.str(t.Sandbox))
 	w.tools.put(t, term)
 	return term
 }
 
 func (w *encoding) targetTerm(t *facts.Target) *ast.Term {
-	return w.target.object(
-		w.str(t.Param), w.str(t.Access), boolean(t.Recursive), w.str(t.Raw), w.str(t.Requested),
+	raw := w.str(t.Raw)
+	requested := raw
+	if t.Requested != t.Raw {
+		requested = w.str(t.Requested)
+	}
+	return w.object(w.target,
+		w.str(t.Param), w.str(t.Access), boolean(t.Recursive), raw, requested,
 		w.lexicalTerm(t.Lexical), w.str(t.Resolution), w.str(t.Missing), w.str(t.Path), w.strings(t.Segments),
 		boolean(t.InProject), w.strings(t.Folded), w.str(t.Kind), integer(t.Size), integer(t.Allocated),
 		integer(t.Nlink), integer(t.Device), integer(t.MountID), boolean(t.ViaSymlink), boolean(t.LinkTarget),
 		w.str(t.PseudoFS), w.str(t.Protected), w.str(t.Resolver), boolean(t.Handle),
 		list(w, t.Below, func(w *encoding, b *facts.Below) *ast.Term {
-			return w.below.object(w.str(b.Path), w.str(b.Folded), w.str(b.Kind))
+			return w.object(w.below, w.str(b.Path), w.str(b.Folded), w.str(b.Kind))
 		}), w.str(t.Walk))
 }
 
@@ -188,7 +220,8 @@ func (w *encoding) lexicalTerm(l facts.Lexical) *ast.Term {
 	if term := w.lexicals.get(l); term != nil {
 		return term
 	}
-	term := w.lexical.object(
+	w = w.apart()
+	term := w.object(w.lexical,
 		boolean(l.Absolute), boolean(l.ParentSegment), boolean(l.ParentEscape), boolean(l.Backslash), boolean(l.Drive),
 		boolean(l.Tilde), boolean(l.NUL), boolean(l.Control), boolean(l.Invisible), boolean(l.BadUTF8),
 		boolean(l.PercentEncoded), boolean(l.URL), boolean(l.Empty), boolean(l.TooLong), boolean(l.TrailingDotSpace),
@@ -201,7 +234,8 @@ func (w *encoding) executableTerm(x facts.Executable) *ast.Term {
 	if term := w.executables.get(x); term != nil {
 		return term
 	}
-	term := w.executable.object(w.str(x.Path), w.str(x.Resolution), w.str(x.Kind), boolean(x.InProject),
+	w = w.apart()
+	term := w.object(w.executable, w.str(x.Path), w.str(x.Resolution), w.str(x.Kind), boolean(x.InProject),
 		boolean(x.Executable), integer(x.UID), boolean(x.GroupWritable), boolean(x.OtherWritable))
 	w.executables.put(x, term)
 	return term
@@ -211,7 +245,8 @@ func (w *encoding) sandboxTerm(s facts.Sandbox) *ast.Term {
 	if term := w.sandboxes.get(s); term != nil {
 		return term
 	}
-	term := w.sandbox.object(w.str(s.Level), boolean(s.Filesystem), boolean(s.Network), boolean(s.Secrets), boolean(s.Limits))
+	w = w.apart()
+	term := w.object(w.sandbox, w.str(s.Level), boolean(s.Filesystem), boolean(s.Network), boolean(s.Secrets), boolean(s.Limits))
 	w.sandboxes.put(s, term)
 	return term
 }
@@ -219,29 +254,29 @@ func (w *encoding) sandboxTerm(s facts.Sandbox) *ast.Term {
 func (w *encoding) runTerm(r *facts.Run) *ast.Term {
 	limits := w.runLimits.get(r.Limits)
 	if limits == nil {
-		limits = w.limits.object(integer(r.Limits.InRow), integer(r.Limits.Total), integer(r.Limits.Malformed))
+		limits = w.apart().object(w.limits, integer(r.Limits.InRow), integer(r.Limits.Total), integer(r.Limits.Malformed))
 		w.runLimits.put(r.Limits, limits)
 	}
-	return w.run.object(w.str(r.ID), w.str(r.Door), boolean(r.ReadOnly),
-		w.denials.object(integer(r.Denials.InRow), integer(r.Denials.Total), integer(r.Denials.Malformed)), limits)
+	return w.object(w.run, w.str(r.ID), w.str(r.Door), boolean(r.ReadOnly),
+		w.object(w.denials, integer(r.Denials.InRow), integer(r.Denials.Total), integer(r.Denials.Malformed)), limits)
 }
 
 func (w *encoding) skillTerm(s *facts.Skill) *ast.Term {
 	if !s.Present && s.Name == "" && len(s.Tools) == 0 {
 		return w.noSkill
 	}
-	return w.skill.object(boolean(s.Present), w.str(s.Name), w.strings(s.Tools))
+	return w.object(w.skill, boolean(s.Present), w.str(s.Name), w.strings(s.Tools))
 }
 
 func (w *encoding) stepTerm(s *facts.PlanStep) *ast.Term {
 	if s.ID == "" && s.Index == 0 && len(s.Tools) == 0 && s.Retries == 0 {
 		return w.noStep
 	}
-	return w.step.object(w.str(s.ID), integer(s.Index), w.strings(s.Tools), integer(s.Retries))
+	return w.object(w.step, w.str(s.ID), integer(s.Index), w.strings(s.Tools), integer(s.Retries))
 }
 
 func (w *encoding) approvalTerm(a *facts.Approval) *ast.Term {
-	return w.approval.object(integer(a.Seq), w.str(a.Tool), w.str(a.Digest), w.str(a.By), w.str(a.Expires),
+	return w.object(w.approval, integer(a.Seq), w.str(a.Tool), w.str(a.Digest), w.str(a.By), w.str(a.Expires),
 		integer(a.Remaining), boolean(a.Signed), boolean(a.MatchesCall), boolean(a.ExpiredAtNow))
 }
 
@@ -265,13 +300,13 @@ func (w *encoding) value(v any) *ast.Term {
 		for i, x := range v {
 			terms[i] = w.value(x)
 		}
-		return ast.ArrayTerm(terms...)
+		return w.array(terms)
 	case map[string]any:
 		pairs := make([][2]*ast.Term, 0, len(v))
 		for k, x := range v {
 			pairs = append(pairs, [2]*ast.Term{w.str(k), w.value(x)})
 		}
-		return ast.ObjectTerm(pairs...)
+		return w.term(ast.NewObject(pairs...))
 	default:
 		w.err = fmt.Errorf("argument of type %T", v)
 		return ast.NullTerm()
@@ -288,18 +323,20 @@ func (w *encoding) number(n json.Number) *ast.Term {
 	if len(n) > 64 || !json.Valid([]byte(n)) || (n[0] != '-' && (n[0] < '0' || n[0] > '9')) {
 		w.err = errors.New("argument is not a number")
 	}
-	return ast.NumberTerm(n)
+	return w.term(ast.Number(n))
 }
 
 func (w *encoding) str(s string) *ast.Term {
-	if t, ok := w.words[s]; ok {
-		return t
+	if len(s) <= maxWord {
+		if t, ok := w.words[s]; ok {
+			return t
+		}
 	}
 	w.text += len(s)
 	if !utf8.ValidString(s) {
 		s = replaceInvalid(s)
 	}
-	return ast.StringTerm(s)
+	return w.term(ast.String(s))
 }
 
 // replaceInvalid does what encoding/json does to text that is no UTF-8, so that
@@ -320,7 +357,7 @@ func (w *encoding) strings(s []string) *ast.Term {
 	for i, x := range s {
 		terms[i] = w.str(x)
 	}
-	return ast.ArrayTerm(terms...)
+	return w.array(terms)
 }
 
 func list[T any](w *encoding, s []T, term func(*encoding, *T) *ast.Term) *ast.Term {
@@ -331,32 +368,8 @@ func list[T any](w *encoding, s []T, term func(*encoding, *T) *ast.Term) *ast.Te
 	for i := range s {
 		terms[i] = term(w, &s[i])
 	}
-	return ast.ArrayTerm(terms...)
+	return w.array(terms)
 }
 
 func boolean(b bool) *ast.Term  { return ast.InternedTerm(b) }
 func integer(n int64) *ast.Term { return ast.InternedTerm(n) }
-
-// maxMemo bounds what a memo holds.
-const maxMemo = 1024
-
-// memo remembers the term of a value that seldom changes.
-type memo[K comparable] struct {
-	mu    sync.RWMutex
-	terms map[K]*ast.Term
-}
-
-func (m *memo[K]) get(k K) *ast.Term {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.terms[k]
-}
-
-func (m *memo[K]) put(k K, t *ast.Term) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.terms == nil || len(m.terms) >= maxMemo {
-		m.terms = map[K]*ast.Term{}
-	}
-	m.terms[k] = t
-}

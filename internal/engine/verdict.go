@@ -36,14 +36,14 @@ type Verdict struct {
 // Detail is for both; none of them holds a value of the call's arguments that
 // policy did not put there.
 type Reason struct {
-	Code       string
-	Message    string
-	Param      string         // target parameter it is about, "" when about the call
-	Detail     map[string]any // values as encoding/json gives them, numbers as json.Number; nil when none
-	File       string         // of the rule, "" when Go decided
-	Line       int
-	Gate       string
-	Remedy     string
-	Retryable  bool
-	LedgerOnly bool // recorded, not reported to the caller
+	Code       string         `json:"code"`
+	Message    string         `json:"message"`
+	Param      string         `json:"param"`  // target parameter it is about, "" when about the call
+	Detail     map[string]any `json:"detail"` // values as encoding/json gives them, numbers as json.Number; nil when none
+	File       string         `json:"file"`   // of the rule, "" when Go decided
+	Line       int            `json:"line"`
+	Gate       string         `json:"gate"`
+	Remedy     string         `json:"remedy"`
+	Retryable  bool           `json:"retryable"`
+	LedgerOnly bool           `json:"ledger_only,omitempty"` // recorded, not reported to the caller
 }

@@ -234,7 +234,7 @@ func (s *State) waits(verdict int64) bool {
 // compare refuses when anything is not as it was when the call was allowed.
 func (p *proposal) compare(was verdictEvent) {
 	switch {
-	case p.stopped():
+	case p.out.Verdict.Effect != engine.Allow:
 	case was.PolicyRevision != p.out.PolicyRevision:
 		p.refuse(codeContractDrift, "the policy has changed since the call was authorized")
 	case was.ManifestRevision != p.out.ManifestRevision:

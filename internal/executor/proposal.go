@@ -19,7 +19,7 @@ import (
 )
 
 // proposal is one call on its way through the pipeline. Each stage fills its
-// part; once a stage has failed, out.ErrorCode is set and the later ones pass.
+// part; once one before policy has failed, the later ones pass.
 type proposal struct {
 	x     *Executor
 	run   *run
@@ -37,6 +37,7 @@ type proposal struct {
 	targets []target
 	exe     *resolve.Object
 	dir     *resolve.Object
+	failed  bool // a stage before policy refused the call
 	granted bool // the handles are the handler's to give back
 	judged  judgedBy
 	out     *Outcome
@@ -86,11 +87,12 @@ func (p *proposal) release() {
 	}
 }
 
-// stopped reports that an earlier stage ended the call.
-func (p *proposal) stopped() bool { return p.out.ErrorCode != "" }
+// stopped reports that a stage before policy ended the call.
+func (p *proposal) stopped() bool { return p.failed }
 
 // fail ends the call before policy: a denial with the stage's own code.
 func (p *proposal) fail(code, message string) {
+	p.failed = true
 	p.out.ErrorCode = code
 	p.out.Input = nil
 	p.out.Verdict = engine.Verdict{Effect: engine.Deny, Reasons: []engine.Reason{engine.GoReason(code, message, "", nil)}}
@@ -258,6 +260,7 @@ func (p *proposal) argv() []string {
 // describeOutcome fills what a report says beside the verdict.
 func (p *proposal) describeOutcome() {
 	v := &p.out.Verdict
+	p.out.ErrorCode = ""
 	if v.Effect != engine.Allow {
 		p.out.ErrorCode = errorCode(*v)
 	}

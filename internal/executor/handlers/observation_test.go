@@ -28,7 +28,7 @@ func TestObservation(t *testing.T) {
 		{"invalid UTF-8", Result{Observation: "a\xff\xc3"}, 100, `a\xff\xc3`, false},
 		{"reordering", Result{Observation: "a\u202eb\u2066c"}, 100, `a\u{202e}b\u{2066}c`, false},
 		{"hidden", Result{Observation: "a\U000e0041b"}, 100, `a\u{e0041}b`, false},
-		{"real scripts", Result{Observation: "می‌خواهم 👩‍💻 é\t1\n"}, 100, "می‌خواهم 👩‍💻 é\t1\n", false},
+		{"real scripts", Result{Observation: "می\u200cخواهم 👩\u200d💻 é\t1\n"}, 100, "می\u200cخواهم 👩\u200d💻 é\t1\n", false},
 		{"line ends", Result{Observation: "a\r\nb\rc"}, 100, "a\nb" + `\x0d` + "c", false},
 		{"output that is no JSON", Result{Output: map[string]any{"f": func() {}}}, 200, "(output that is not JSON: *json.UnsupportedTypeError)", false},
 	} {

@@ -22,7 +22,7 @@ const SchemaVersion = 1
 
 // Result is one judged call.
 type Result struct {
-	Source  string // where the call came from, for people: "calls.jsonl:3"
+	Source  string // where the call came from, for people: "calls.jsonl#3"
 	CallID  string // "" when the caller gave none
 	Tool    string // "" when the call was not admitted
 	Effect  engine.Effect

@@ -46,7 +46,7 @@ func allowed() report.Result {
 // malformed never reached policy.
 func malformed() report.Result {
 	return report.Result{
-		Source: "calls.jsonl:2", Effect: engine.Deny, PolicyRevision: "sha256:aa",
+		Source: "calls.jsonl#2", Effect: engine.Deny, PolicyRevision: "sha256:aa",
 		Reasons: []engine.Reason{{Code: "malformed_call", Message: "call: not a JSON object"}},
 	}
 }
@@ -61,15 +61,31 @@ func TestText(t *testing.T) {
     allowed  data/, runs/check/artifacts/ (missing)
     fix      stay below one of the allowed roots
 allow  stdin  write_json_file
-  allowed: allowed
-    rule     policies/runlens/decision.rego:75
+  allowed
+    rule          policies/runlens/decision.rego:75
     artifact_name /p/runs/check/artifacts/a.json
-    limit    2,000,000 bytes
-deny   calls.jsonl:2  (not a call)
+    limit         2,000,000 bytes
+deny   calls.jsonl#2  (not a call)
   malformed_call: call: not a JSON object
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The path of what can't be opened is that of the deepest thing that can.
+func TestTextMarksAPathThatEndsEarly(t *testing.T) {
+	r := denied()
+	r.Normalized = map[string]string{"path": "/p/data", "out": "/p/out/new.txt"}
+	r.Facts.Targets = []facts.Target{
+		{Param: "path", Access: "read", Resolution: facts.NotFound, InProject: true},
+		{Param: "out", Access: "write", Resolution: facts.Absent, InProject: true},
+	}
+	got := string(report.Text([]report.Result{r}))
+	for _, want := range []string{"path     /p/data (nothing opens beyond)\n", "out      /p/out/new.txt\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no line %q in\n%s", want, got)
+		}
 	}
 }
 

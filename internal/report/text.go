@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/facts"
@@ -42,38 +43,70 @@ func Text(results []Result) []byte {
 // writeReason writes one reason; the first of a result also tells where the
 // call's targets are.
 func writeReason(b *strings.Builder, r *Result, given engine.Reason, first bool) {
-	fmt.Fprintf(b, "  %s: %s\n", Escape(given.Code), Escape(given.Message))
+	if given.Message == "" || given.Message == given.Code {
+		fmt.Fprintf(b, "  %s\n", Escape(given.Code))
+	} else {
+		fmt.Fprintf(b, "  %s: %s\n", Escape(given.Code), Escape(given.Message))
+	}
+	var lines facet
 	if given.File != "" {
-		line(b, "rule", given.File+":"+strconv.Itoa(given.Line))
+		lines.add("rule", given.File+":"+strconv.Itoa(given.Line))
 	}
 	if first {
 		for _, param := range slices.Sorted(maps.Keys(r.Normalized)) {
-			line(b, param, r.Normalized[param])
+			lines.add(param, r.Normalized[param]+farAs(r.Facts, param))
 		}
 		if r.Effect == engine.Allow && r.MaxBytes > 0 && len(r.Normalized) > 0 {
-			line(b, "limit", thousands(r.MaxBytes)+" bytes")
+			lines.add("limit", thousands(r.MaxBytes)+" bytes")
 		}
 	}
-	if r.Effect == engine.Allow {
-		return
+	if r.Effect != engine.Allow {
+		for _, name := range slices.Sorted(maps.Keys(given.Detail)) {
+			// What the message says already is not said again.
+			if value := word(given.Detail[name]); !strings.Contains(given.Message, value) {
+				lines.add(name, value)
+			}
+		}
+		lines.add("allowed", allowance(r.Facts, given))
+		lines.add("fix", given.Remedy)
 	}
-	for _, name := range slices.Sorted(maps.Keys(given.Detail)) {
-		// What the message says already is not said again.
-		if value := word(given.Detail[name]); !strings.Contains(given.Message, value) {
-			line(b, name, value)
+	lines.write(b)
+}
+
+// farAs marks a path that ends where nothing more opens.
+func farAs(in *facts.Input, param string) string {
+	if in == nil {
+		return ""
+	}
+	for _, t := range in.Targets {
+		if t.Param == param && t.InProject && t.Resolution != facts.OK && t.Resolution != facts.Absent {
+			return " (nothing opens beyond)"
 		}
 	}
-	if allowed := allowance(r.Facts, given); allowed != "" {
-		line(b, "allowed", allowed)
-	}
-	if given.Remedy != "" {
-		line(b, "fix", given.Remedy)
+	return ""
+}
+
+// facet is what stands below a reason: names and what they are.
+type facet [][2]string
+
+// add leaves out what is empty.
+func (f *facet) add(name, value string) {
+	if value != "" {
+		*f = append(*f, [2]string{Escape(name), Escape(value)})
 	}
 }
 
-// line writes one fact below a reason.
-func line(b *strings.Builder, name, value string) {
-	fmt.Fprintf(b, "    %-8s %s\n", Escape(name), Escape(value))
+// write puts the values into one column; a long name does not move the others.
+func (f facet) write(b *strings.Builder) {
+	width := 8
+	for _, line := range f {
+		if n := utf8.RuneCountInString(line[0]); n > width && n <= 24 {
+			width = n
+		}
+	}
+	for _, line := range f {
+		fmt.Fprintf(b, "    %-*s %s\n", width, line[0], line[1])
+	}
 }
 
 // allowance says what would have been allowed: the roots for a path, the

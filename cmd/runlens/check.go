@@ -1,0 +1,315 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/runlens/runlens/internal/call"
+	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/executor"
+	"github.com/runlens/runlens/internal/report"
+)
+
+func (w *world) checkCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "check",
+		Usage:     "decide about calls and run nothing; the command for CI",
+		ArgsUsage: "[FILE|DIR|-]...",
+		Description: `Each argument is a file that holds one call or JSON lines of calls, a directory
+(every *.json and *.jsonl below it, in order of name), or "-" for stdin. Without
+arguments the calls come from stdin. Nothing is run and nothing is recorded.
+
+  runlens check call.json
+  runlens check --format jsonl calls/ | jq -r 'select(.verdict != "allow") | .reason'
+  runlens check --run demo-001 call.json        against what the run has recorded
+  runlens check --format input call.json > input.json
+  opa eval -d policies -i input.json data.runlens.decision
+
+Exit codes, the worst of all calls: 2 unreadable input or broken policy, 1 denied or
+blocked, 3 an approval is missing, 4 an argument held no call, 0 all allowed.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the report: text, json (one object for one call, else an array), jsonl, or input (what policy judged)"},
+			&cli.StringFlag{Name: "ask", Value: "report", Usage: "`HOW` a call that needs an approval counts: report (exit code 3) or deny (exit code 1)"},
+		},
+		Action: w.check,
+	}
+}
+
+func (w *world) check(c *cli.Context) error {
+	format, formatErr := oneOf(c, "format", "text", "json", "jsonl", "input")
+	ask, askErr := oneOf(c, "ask", "report", "deny")
+	id, runErr := runID(c)
+	if err := together(formatErr, askErr, runErr); err != nil {
+		return err
+	}
+	if c.NArg() == 0 && w.stdinTerminal {
+		return hinted("usage: runlens check [FILE|DIR|-]...", "read calls: no file given, and stdin is a terminal")
+	}
+	p, err := w.openProject(c)
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		if err := p.mustExist(id); err != nil {
+			return err
+		}
+	}
+	x, _, err := p.open(false)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	k := &checker{w: w, x: x, run: id, format: format, askDenies: ask == "deny"}
+	code, err := k.all(c.Context, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	return end(code)
+}
+
+// checker judges calls and reports them as it goes.
+type checker struct {
+	w         *world
+	x         *executor.Executor
+	run       string
+	format    string
+	askDenies bool
+
+	held     []report.Result // of formats that are one document
+	tally    report.Tally
+	code     int
+	progress progress
+}
+
+// all judges what the arguments name, in their order.
+func (k *checker) all(ctx context.Context, args []string) (int, error) {
+	if len(args) == 0 {
+		args = []string{"-"}
+	}
+	files, single := k.list(args)
+	k.progress = progress{w: k.w, began: k.w.now(), files: len(files)}
+	for _, name := range files {
+		if err := k.file(ctx, name); err != nil {
+			return exitBroken, err
+		}
+		k.progress.step()
+	}
+	k.progress.done()
+	single = single && len(k.held) == 1
+	switch k.format {
+	case "json":
+		if len(k.held) == 0 && k.code != exitAllowed && len(files) < 2 {
+			break // nothing to report on: the trouble is on stderr
+		}
+		if err := k.flush(report.JSON(k.held, single)); err != nil {
+			return exitBroken, err
+		}
+	case "input":
+		if err := k.flush(report.Input(k.held, single)); err != nil {
+			return exitBroken, err
+		}
+	case "text":
+		if k.tally.Total() > 1 {
+			if err := k.w.print(k.tally.String() + "\n"); err != nil {
+				return exitBroken, err
+			}
+		}
+	}
+	return k.code, nil
+}
+
+// list puts the files in place of the directories. single is set when there is
+// exactly one file, named as such, or stdin.
+func (k *checker) list(args []string) (files []string, single bool) {
+	single = len(args) == 1
+	for _, arg := range args {
+		found, isDir, err := callFiles(arg)
+		switch {
+		case err != nil:
+			k.broken(err)
+		case isDir && len(found) == 0:
+			k.nothing("%s holds no *.json or *.jsonl", arg)
+		}
+		single = single && !isDir
+		files = append(files, found...)
+	}
+	return files, single
+}
+
+// file judges the calls of one file. The error is a report that could not be
+// written; a file that can't be read is told and the next one is judged.
+func (k *checker) file(ctx context.Context, name string) error {
+	in, closeIn, err := k.w.openInput(name)
+	if err != nil {
+		k.broken(err)
+		return nil
+	}
+	defer closeIn()
+	n := 0
+	for raw, err := range call.Split(in, 0) {
+		n++
+		var broken *call.Malformed
+		if err != nil && !errors.As(err, &broken) {
+			k.broken(hinted("", "read %s: %w", name, cause(err)))
+			return nil
+		}
+		source := sourceName(name)
+		if n > 1 || strings.HasSuffix(name, ".jsonl") {
+			source = fmt.Sprintf("%s#%d", source, n)
+		}
+		if err := k.one(ctx, source, raw, broken); err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		k.nothing("%s holds no call", sourceName(name))
+	}
+	return nil
+}
+
+// one judges one call. tooLarge is set instead of raw for a value that Split
+// did not keep.
+func (k *checker) one(ctx context.Context, source string, raw []byte, tooLarge *call.Malformed) error {
+	var r report.Result
+	if tooLarge != nil {
+		r = report.Result{Source: source, Effect: engine.Deny, Reasons: []engine.Reason{
+			engine.GoReason("malformed_call", tooLarge.Error(), "", nil),
+		}}
+	} else {
+		out, err := k.x.Check(ctx, raw, k.run)
+		if err != nil {
+			return hinted("", "check %s: %w", source, err)
+		}
+		r = resultOf(source, out)
+	}
+	k.count(&r)
+	return k.report(r)
+}
+
+// count takes a verdict into the exit code.
+func (k *checker) count(r *report.Result) {
+	k.tally.Add(r.Effect)
+	code := codeOf(r.Effect, r.Reasons[0].Code)
+	if code == exitAsk && k.askDenies {
+		code = exitDenied
+	}
+	if code == exitBroken {
+		complain(k.w.stderr, fmt.Errorf("check %s: %s: %s", r.Source, r.Reasons[0].Code, r.Reasons[0].Message))
+	}
+	k.code = worse(k.code, code)
+}
+
+// report writes a result, or holds it when the format is one document.
+func (k *checker) report(r report.Result) error {
+	switch k.format {
+	case "json":
+		k.held = append(k.held, r)
+	case "input":
+		if r.Input == nil {
+			k.w.note("%s has no policy input: %s", r.Source, r.Reasons[0].Code)
+		}
+		k.held = append(k.held, r)
+	case "jsonl":
+		return k.flush(report.JSONL([]report.Result{r}))
+	default:
+		return k.flush(report.Text([]report.Result{r}), nil)
+	}
+	return nil
+}
+
+func (k *checker) flush(data []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	k.progress.clear()
+	return k.w.write(data)
+}
+
+// broken tells of an input that can't be read, and goes on.
+func (k *checker) broken(err error) {
+	k.progress.clear()
+	complain(k.w.stderr, err)
+	k.code = worse(k.code, exitBroken)
+}
+
+// nothing tells of an argument in which there was nothing to judge.
+func (k *checker) nothing(format string, args ...any) {
+	k.progress.clear()
+	k.w.note(format, args...)
+	k.code = worse(k.code, exitNothing)
+}
+
+// resultOf is an outcome as the reports show it.
+func resultOf(source string, out *executor.Outcome) report.Result {
+	r := report.Result{
+		Source: source, CallID: out.CallID, Tool: out.Tool,
+		Effect: out.Verdict.Effect, Reasons: out.Public(),
+		Normalized: out.Normalized, MaxBytes: out.MaxBytes,
+		PolicyRevision: out.PolicyRevision, InputDigest: out.InputDigest(),
+		Facts: out.Input, Input: out.InputJSON(),
+	}
+	return r
+}
+
+// codeOf is the exit code of one verdict. Trouble with policy or ledger is no
+// denial of the call: it is a broken set-up, even though it denies.
+func codeOf(effect engine.Effect, reason string) int {
+	switch {
+	case strings.HasPrefix(reason, "policy_"), strings.HasPrefix(reason, "ledger_"):
+		return exitBroken
+	case effect == engine.Allow:
+		return exitAllowed
+	case effect == engine.Ask:
+		return exitAsk
+	}
+	return exitDenied
+}
+
+// sourceName is how a file is called in a report.
+func sourceName(name string) string {
+	if name == "-" {
+		return "stdin"
+	}
+	return name
+}
+
+// progress tells a person at a terminal how far a long job has come.
+type progress struct {
+	w            *world
+	began, shown time.Time
+	files, seen  int
+	visible      bool
+}
+
+// progressAfter is how long a job may take before it is worth a line, and how
+// often the line is renewed.
+const progressAfter = 500 * time.Millisecond
+
+func (p *progress) step() {
+	p.seen++
+	if !p.w.stderrTerminal || p.files < 2 {
+		return
+	}
+	now := p.w.now()
+	if now.Sub(p.began) < progressAfter || now.Sub(p.shown) < progressAfter {
+		return
+	}
+	p.shown, p.visible = now, true
+	fmt.Fprintf(p.w.stderr, "\rchecked %d of %d files\x1b[K", p.seen, p.files)
+}
+
+// clear takes the line away before something else is written.
+func (p *progress) clear() {
+	if p.visible {
+		io.WriteString(p.w.stderr, "\r\x1b[K")
+		p.visible = false
+	}
+}
+
+func (p *progress) done() { p.clear() }

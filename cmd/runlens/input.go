@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Bounds of a directory of calls. A larger one is refused, not cut: a report
+// that leaves out calls in silence would pass for a good one.
+const (
+	maxFiles = 100_000
+	maxDepth = 32
+)
+
+// openInput opens a file of calls, or stdin for "-".
+func (w *world) openInput(name string) (in io.Reader, closeIn func() error, err error) {
+	if name == "-" {
+		return w.stdin, func() error { return nil }, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, hinted(similar(name), "read %s: %w", name, cause(err))
+	}
+	return f, f.Close, nil
+}
+
+// readCall reads the one call of a file or of stdin, bounded.
+func (w *world) readCall(name string) ([]byte, error) {
+	if name == "-" && w.stdinTerminal {
+		return nil, hinted("name a file, or pipe the call in", "read call: no file given, and stdin is a terminal")
+	}
+	in, closeIn, err := w.openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	defer closeIn()
+	// One byte more than a call may have: admission says what is wrong with it.
+	data, err := io.ReadAll(io.LimitReader(in, maxCall+1))
+	if err != nil {
+		return nil, hinted("", "read %s: %w", sourceName(name), cause(err))
+	}
+	return data, nil
+}
+
+// maxCall is the most bytes that admission takes.
+const maxCall = 16 << 20
+
+// oneFile is the only argument, "-" when there is none.
+func oneFile(args []string) string {
+	if len(args) == 0 {
+		return "-"
+	}
+	return args[0]
+}
+
+// callFiles lists the files of calls that an argument names: itself, or what a
+// directory holds, sorted. Hidden entries and
+// links to directories are left out.
+func callFiles(arg string) (files []string, isDir bool, err error) {
+	if arg == "-" {
+		return []string{arg}, false, nil
+	}
+	st, err := os.Stat(arg)
+	if err != nil {
+		return nil, false, hinted(similar(arg), "read %s: %w", arg, cause(err))
+	}
+	if !st.IsDir() {
+		return []string{arg}, false, nil
+	}
+	err = filepath.WalkDir(arg, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != arg && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			if strings.Count(strings.TrimPrefix(name, arg), string(filepath.Separator)) > maxDepth {
+				return fmt.Errorf("folders are nested deeper than %d", maxDepth)
+			}
+			return nil
+		case isCallFile(name):
+			// A link to a file counts, what could block does not.
+			st, err := os.Stat(name)
+			switch {
+			case err != nil:
+				return err
+			case st.Mode().IsRegular():
+				files = append(files, name)
+			case !st.IsDir():
+				return &fs.PathError{Path: name, Err: errors.New("not a regular file")}
+			}
+		}
+		if len(files) > maxFiles {
+			return fmt.Errorf("more than %d files", maxFiles)
+		}
+		return nil
+	})
+	if err != nil {
+		shown := arg
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			shown = pe.Path
+		}
+		return nil, true, hinted("", "read %s: %w", shown, cause(err))
+	}
+	slices.Sort(files)
+	return files, true, nil
+}
+
+func isCallFile(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return ext == ".json" || ext == ".jsonl"
+}

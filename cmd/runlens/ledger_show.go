@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/runlens/runlens/internal/ledger"
+	"github.com/runlens/runlens/internal/report"
+)
+
+func (w *world) showCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "show",
+		Usage:     "print what happened in a run",
+		ArgsUsage: "RUN",
+		Description: `RUN is an id, or a path to a run's directory.
+
+  runlens ledger show demo-001
+  runlens ledger show demo-001 --format json | jq '.events[] | select(.type == "tool_denied")'`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT`: text (a timeline) or json (the events with their payloads)"},
+		},
+		Action: w.show,
+	}
+}
+
+func (w *world) show(c *cli.Context) error {
+	if err := countFiles(c, 1, 1); err != nil {
+		return err
+	}
+	format, err := oneOf(c, "format", "text", "json")
+	if err != nil {
+		return err
+	}
+	p, err := w.openProject(c)
+	if err != nil {
+		return err
+	}
+	dir, err := p.runDir(c.Args().First())
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w.stdout)
+	show := showText
+	if format == "json" {
+		show = showJSON
+	}
+	readErr := show(out, dir)
+	if err := out.Flush(); err != nil {
+		return hinted("", "write result: %w", err)
+	}
+	if readErr != nil {
+		return hinted(fmt.Sprintf("`runlens ledger verify %s` says more", c.Args().First()), "%w", readErr)
+	}
+	return nil
+}
+
+// showJSON writes one document; it is whole even when reading ends early.
+func showJSON(out io.Writer, dir string) error {
+	fmt.Fprintf(out, "{\"schema_version\":%d,\"run_id\":%s,\"events\":[", report.SchemaVersion, quoteJSON(filepath.Base(dir)))
+	defer io.WriteString(out, "\n]}\n")
+	between := "\n"
+	for ev, err := range ledger.Read(dir) {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s%s", between, ev.AppendLine(nil))
+		between = ",\n"
+	}
+	return nil
+}
+
+func quoteJSON(s string) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(text)
+}
+
+// showText writes the timeline, one event a line:
+//
+//	3  14:03:01.131  tool_allowed    c2  allowed  /srv/app/workspace/src/app.py
+func showText(out io.Writer, dir string) error {
+	day := ""
+	for ev, err := range ledger.Read(dir) {
+		if err != nil {
+			return err
+		}
+		date, clock, _ := strings.Cut(ev.TS, "T")
+		if date != day {
+			fmt.Fprintf(out, "run %s, %s UTC\n", ev.RunID, date)
+			day = date
+		}
+		if len(clock) > 12 {
+			clock = clock[:12]
+		}
+		fmt.Fprintf(out, "%6d  %s  %-18s %s\n", ev.Seq, clock, ev.Type, report.Escape(story(ev)))
+	}
+	return nil
+}
+
+// story is what one event tells, in a few words. The payload is read loosely: a
+// field that is missing tells nothing.
+func story(ev *ledger.Event) string {
+	var p struct {
+		CallID    string          `json:"call_id"`
+		Tool      string          `json:"tool"`
+		Reason    string          `json:"reason"`
+		Path      string          `json:"path"`
+		Malformed bool            `json:"malformed"`
+		Digest    string          `json:"digest"`
+		Bytes     int64           `json:"bytes"`
+		Call      json.RawMessage `json:"call"`
+		ErrorCode string          `json:"error_code"`
+		Message   string          `json:"message"`
+		Output    int64           `json:"output_bytes"`
+		Micros    int64           `json:"duration_us"`
+		Truncated bool            `json:"truncated"`
+		Policy    string          `json:"policy_revision"`
+		Manifest  string          `json:"manifest_revision"`
+		Goal      string          `json:"goal"`
+		Note      json.RawMessage `json:"note"`
+		Dropped   int64           `json:"dropped_bytes"`
+	}
+	if err := json.Unmarshal(ev.Payload, &p); err != nil {
+		return string(ev.Payload)
+	}
+	var words []string
+	say := func(parts ...string) {
+		for _, part := range parts {
+			if part != "" {
+				words = append(words, part)
+			}
+		}
+	}
+	switch ev.Type {
+	case ledger.RunStarted:
+		say("policy "+short(p.Policy), "manifest "+short(p.Manifest), p.Goal)
+	case ledger.ModelProposed:
+		if p.Malformed && p.Call == nil {
+			say(fmt.Sprintf("malformed, %d bytes, %s", p.Bytes, short(p.Digest)))
+			break
+		}
+		say(callID(p.CallID, ev.Seq), p.Tool, callWords(p.Call, p.Tool))
+	case ledger.ToolAllowed, ledger.ToolDenied, ledger.ToolBlocked:
+		say(p.CallID, p.Reason, p.Path)
+	case ledger.ToolSucceeded:
+		say(p.CallID, p.Tool, fmt.Sprintf("%d bytes, %s", p.Output, millis(p.Micros)))
+		if p.Truncated {
+			say("truncated")
+		}
+	case ledger.ToolFailed:
+		say(p.CallID, p.Tool, p.ErrorCode, p.Message)
+	case ledger.Note:
+		var text string
+		if json.Unmarshal(p.Note, &text) == nil {
+			say(text)
+		}
+	case ledger.LedgerRecovered:
+		say(fmt.Sprintf("%d bytes of a torn line were set aside", p.Dropped))
+	default:
+		say(p.CallID, p.Tool, p.Reason)
+	}
+	return strings.Join(words, "  ")
+}
+
+// callID is the name of a call; one that came without is named after its event.
+func callID(given string, seq int64) string {
+	if given == "" {
+		return fmt.Sprintf("c%d", seq)
+	}
+	return given
+}
+
+// callWords is a proposal's arguments, cut to a line.
+func callWords(call json.RawMessage, tool string) string {
+	var c struct {
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if json.Unmarshal(call, &c) != nil || c.Arguments == nil {
+		return ""
+	}
+	text := string(c.Arguments)
+	if most := 120 - len(tool); len(text) > most && most > 0 {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// short is a revision or digest as people compare them.
+func short(digest string) string {
+	hex := strings.TrimPrefix(digest, "sha256:")
+	return hex[:min(len(hex), 12)]
+}
+
+func millis(us int64) string { return fmt.Sprintf("%.1f ms", float64(us)/1000) }

@@ -1,0 +1,469 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/executor"
+	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/ledger"
+	"github.com/runlens/runlens/internal/manifest"
+	"github.com/runlens/runlens/internal/resolve"
+	shippedmanifests "github.com/runlens/runlens/manifests"
+	shippedpolicies "github.com/runlens/runlens/policies"
+	"github.com/runlens/runlens/schemas"
+)
+
+// project is what a command works in, and where its policy and its tools come
+// from: one place each, fixed by whoever typed the command. No environment
+// variable has a say.
+type project struct {
+	w        *world
+	dir      string // --project, else "."
+	policies place
+	tools    place
+	key      string // --verification-key
+}
+
+// place is where policies or manifests come from.
+type place struct {
+	kind  placeKind
+	path  string // as a person would type it; "" when embedded
+	given bool   // by a flag
+}
+
+type placeKind int
+
+const (
+	embedded    placeKind = iota
+	ownTree               // a directory that stands alone
+	overlayTree           // a project's additions to the embedded tree
+	bundleFile
+	manifestFile
+	manifestDir
+	looseFile // tools.json in the project itself
+)
+
+func (p place) String() string {
+	switch p.kind {
+	case embedded:
+		return "embedded"
+	case overlayTree:
+		return p.path + " on top of the embedded tree"
+	}
+	return p.path
+}
+
+// openProject finds out where everything comes from; it loads nothing yet.
+func (w *world) openProject(c *cli.Context) (*project, error) {
+	p := &project{w: w, dir: c.String("project"), key: c.String("verification-key")}
+	if p.dir == "" {
+		p.dir = "."
+	}
+	if st, err := os.Stat(p.dir); err != nil {
+		return nil, hinted(similar(p.dir), "open project %s: %w", p.dir, cause(err))
+	} else if !st.IsDir() {
+		return nil, hinted("--project names a directory", "open project %s: not a directory", p.dir)
+	}
+	var errs []error
+	if err := p.findPolicies(c.String("policies")); err != nil {
+		errs = append(errs, err)
+	}
+	if err := p.findManifests(c.String("manifests")); err != nil {
+		errs = append(errs, err)
+	}
+	return p, together(errs...)
+}
+
+// findPolicies fixes the policy tree: the flag, else the project's own, else
+// the embedded one. A project's policies/ counts only when it holds
+// policies/runlens/; any other is an ordinary folder.
+func (p *project) findPolicies(flag string) error {
+	if flag != "" {
+		st, err := os.Stat(flag)
+		switch {
+		case err != nil:
+			return hinted(similar(flag), "load policies %s: %w", flag, cause(err))
+		case !st.IsDir():
+			p.policies = place{bundleFile, flag, true}
+			return nil
+		case !exists(filepath.Join(flag, "runlens", "decision.rego")):
+			return hinted("--policies takes a whole tree: `runlens policy export DIR` writes the shipped one",
+				"load policies %s: no runlens/decision.rego in it", flag)
+		}
+		p.policies = place{ownTree, flag, true}
+		return nil
+	}
+	dir := p.in("policies")
+	switch {
+	case exists(filepath.Join(dir, "runlens", "decision.rego")):
+		p.policies = place{ownTree, dir, false}
+	case exists(filepath.Join(dir, "runlens")):
+		p.policies = place{overlayTree, dir, false}
+	}
+	if p.key != "" {
+		return hinted("give the bundle with --policies FILE.tar.gz", "load policies: --verification-key is only for a bundle")
+	}
+	return nil
+}
+
+// toolFiles are the names that a manifest of tools can have.
+var toolFiles = []string{"tools.json", "tools.yaml", "tools.yml"}
+
+// findManifests fixes the manifests: the flag, else the project's manifests/
+// when it holds tools, skills or plans, else a tools.json of the project, else
+// the embedded ones.
+func (p *project) findManifests(flag string) error {
+	if flag != "" {
+		st, err := os.Stat(flag)
+		switch {
+		case err != nil:
+			return hinted(similar(flag), "load manifests %s: %w", flag, cause(err))
+		case st.IsDir():
+			p.tools = place{manifestDir, flag, true}
+		default:
+			p.tools = place{manifestFile, flag, true}
+		}
+		return nil
+	}
+	dir := p.in("manifests")
+	for _, name := range append(slices.Clone(toolFiles), "skills", "plans") {
+		if exists(filepath.Join(dir, name)) {
+			p.tools = place{manifestDir, dir, false}
+			return nil
+		}
+	}
+	if loose := p.in("tools.json"); exists(loose) {
+		p.tools = place{looseFile, loose, false}
+	}
+	return nil
+}
+
+// in is a name in the project as a person would type it.
+func (p *project) in(name string) string { return filepath.Join(p.dir, name) }
+
+// loadPolicies loads the policy tree.
+func (p *project) loadPolicies() (*engine.Engine, error) {
+	src, err := p.policySource()
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Load(src)
+	if err != nil {
+		return nil, hinted(p.loadHint(), "%w", err)
+	}
+	return e, nil
+}
+
+func (p *project) policySource() (engine.Source, error) {
+	src := engine.Source{Name: p.policies.path, Schemas: schemas.FS, Log: func(s string) { fmt.Fprintln(p.w.stderr, s) }}
+	switch p.policies.kind {
+	case embedded:
+		src.FS, src.Name = shippedpolicies.FS, "policies"
+	case overlayTree:
+		src.FS, src.Overlay = shippedpolicies.FS, os.DirFS(p.policies.path)
+	case bundleFile:
+		data, err := readFile(p.policies.path, maxBundle)
+		if err != nil {
+			return src, hinted("", "load policies %s: %w", p.policies.path, cause(err))
+		}
+		src.Bundle = data
+		if p.key == "" {
+			break
+		}
+		pem, err := readFile(p.key, maxKey)
+		if err != nil {
+			return src, hinted(similar(p.key), "read verification key %s: %w", p.key, cause(err))
+		}
+		src.Key = verificationKey(pem)
+	default:
+		src.FS = os.DirFS(p.policies.path)
+	}
+	if p.key != "" && src.Bundle == nil {
+		return src, hinted("give the bundle with --policies FILE.tar.gz", "load policies %s: --verification-key is only for a bundle", p.policies.path)
+	}
+	return src, nil
+}
+
+const (
+	maxBundle   = 64 << 20
+	maxKey      = 64 << 10
+	maxManifest = 8 << 20
+)
+
+// verificationKey reads a PEM public key; the algorithm follows from its kind.
+func verificationKey(pem []byte) *engine.VerificationKey {
+	k := &engine.VerificationKey{Key: string(pem)}
+	if bytes.Contains(pem, []byte("EC PUBLIC KEY")) {
+		k.Algorithm = "ES256"
+	}
+	return k
+}
+
+func (p *project) loadHint() string {
+	switch p.policies.kind {
+	case embedded, bundleFile:
+		return ""
+	case overlayTree:
+		return "an overlay adds families, data keys and codes; `runlens policy export DIR` writes a whole tree to change"
+	}
+	return "`runlens doctor` shows how the tree differs from the shipped one"
+}
+
+// loadTools loads the manifests.
+func (p *project) loadTools() (*manifest.Set, error) {
+	sources, err := p.toolSources()
+	if err != nil {
+		return nil, err
+	}
+	builtin := handlers.Builtin()
+	list := make([]manifest.Handler, 0, len(builtin))
+	for _, h := range builtin {
+		list = append(list, h.Handler)
+	}
+	set, err := manifest.Load(sources, list)
+	if err != nil {
+		return nil, err
+	}
+	if p.tools.kind == looseFile {
+		p.w.note("tools come from %s; manifests/tools.json is where they are looked for first", p.tools.path)
+	}
+	for _, n := range set.Notes {
+		p.w.note("%s", n)
+	}
+	return set, nil
+}
+
+func (p *project) toolSources() ([]manifest.Source, error) {
+	switch p.tools.kind {
+	case embedded:
+		return readManifests(shippedmanifests.FS, "manifests")
+	case manifestDir:
+		return readManifests(os.DirFS(p.tools.path), p.tools.path)
+	}
+	data, err := readFile(p.tools.path, maxManifest)
+	if err != nil {
+		return nil, hinted("", "load manifests %s: %w", p.tools.path, cause(err))
+	}
+	return []manifest.Source{{Name: p.tools.path, Data: data}}, nil
+}
+
+// readManifests reads the files of a manifest directory that declare tools.
+func readManifests(fsys fs.FS, shown string) ([]manifest.Source, error) {
+	var sources []manifest.Source
+	for _, name := range toolFiles {
+		f, err := fsys.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, hinted("", "load manifests %s: %w", path.Join(shown, name), cause(err))
+		}
+		data, err := readLimited(f, maxManifest)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, hinted("", "load manifests %s: %w", path.Join(shown, name), cause(err))
+		}
+		sources = append(sources, manifest.Source{Name: path.Join(shown, name), Data: data})
+	}
+	if len(sources) == 0 {
+		return nil, hinted("tools are declared in tools.json, tools.yaml or tools.yml", "load manifests %s: no manifest of tools in it", shown)
+	}
+	return sources, nil
+}
+
+// open loads everything and makes the executor. The caller closes it. Commands
+// that record get the key of the fold caches; those that only look make no key.
+func (p *project) open(records bool) (*executor.Executor, *manifest.Set, error) {
+	policy, policyErr := p.loadPolicies()
+	tools, toolsErr := p.loadTools()
+	if err := together(policyErr, toolsErr); err != nil {
+		return nil, nil, err
+	}
+	var key []byte
+	if records {
+		key = p.w.cacheKey()
+	}
+	x, err := executor.New(executor.Config{
+		Project: p.dir, Engine: policy, Tools: tools, Handlers: handlers.Builtin(),
+		Places: p.places(), Key: key, Door: "cli",
+		Now: p.w.now, NewID: p.w.newRunID,
+		Log: func(format string, args ...any) { fmt.Fprintf(p.w.stderr, format+"\n", args...) },
+	})
+	if err != nil {
+		return nil, nil, openError(err)
+	}
+	return x, tools, nil
+}
+
+// openError adds what to do to the set-ups that RunLens refuses to start in.
+func openError(err error) error {
+	if errors.Is(err, executor.ErrPolicyWritable) {
+		return hinted("give the tool a root that holds no policies, manifests or keys, or move those elsewhere", "%w", err)
+	}
+	return err
+}
+
+// places are what no call may write to, beside the project's own places: what
+// the flags name, and the directory of the keys.
+func (p *project) places() []resolve.Place {
+	var list []resolve.Place
+	add := func(path, class string) {
+		if abs, err := filepath.Abs(path); err == nil {
+			list = append(list, resolve.Place{Path: abs, Class: class})
+		}
+	}
+	if p.policies.given {
+		add(p.policies.path, facts.ProtectedPolicy)
+	}
+	if p.tools.given {
+		add(p.tools.path, facts.ProtectedManifest)
+	}
+	if p.key != "" {
+		add(p.key, facts.ProtectedKey)
+	}
+	if state, err := p.w.stateDir(); err == nil {
+		add(state, facts.ProtectedKey)
+	}
+	return list
+}
+
+// runID is --run, checked; "" when it was not given.
+func runID(c *cli.Context) (string, error) {
+	id := c.String("run")
+	if id == "" {
+		return "", nil
+	}
+	if err := ledger.CheckRunID(id); err != nil {
+		return "", hinted("run ids are letters, digits, '.', '_' and '-', 64 at most, a letter or digit first", "read arguments: --run: %w", err)
+	}
+	return id, nil
+}
+
+// neededRun is runID of a run that must exist.
+func (p *project) neededRun(c *cli.Context) (string, error) {
+	id, err := runID(c)
+	if err != nil {
+		return "", err
+	}
+	if id == "" {
+		return "", hinted("name the run: --run ID", "read arguments: --run is missing")
+	}
+	return id, p.mustExist(id)
+}
+
+// mustExist refuses a run that has no ledger.
+func (p *project) mustExist(id string) error {
+	if exists(filepath.Join(p.in("runs"), id, "events.jsonl")) {
+		return nil
+	}
+	hint := didYouMean(id, entries(p.in("runs")))
+	if hint == "" {
+		hint = "`runlens exec` and `runlens ledger append` make runs; --project says where they are"
+	}
+	return hinted(hint, "open run %s: no such run in %s", id, p.in("runs"))
+}
+
+// together joins errors and keeps their hints.
+func together(errs ...error) error {
+	var list []error
+	var hints []string
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		list = append(list, err)
+		if t, ok := errors.AsType[*trouble](err); ok && t.hint != "" && !slices.Contains(hints, t.hint) {
+			hints = append(hints, t.hint)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return &trouble{cause: errors.Join(list...), hint: strings.Join(hints, "\n")}
+}
+
+// exists follows links, as loading does; what can't be looked at counts as
+// there, so that it is refused and not passed over.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist) && !isNotDir(err)
+}
+
+// isNotDir is a path that goes through a file: there is nothing.
+func isNotDir(err error) bool {
+	pe, ok := errors.AsType[*fs.PathError](err)
+	return ok && pe.Err.Error() == "not a directory"
+}
+
+// cause drops path and verb from a file error: the message names them.
+func cause(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// readFile reads a regular file of at most limit bytes.
+func readFile(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil {
+		return nil, err
+	} else if st.IsDir() {
+		return nil, errors.New("is a directory")
+	}
+	return readLimited(f, limit)
+}
+
+func readLimited(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("larger than %d bytes", limit)
+	}
+	return data, err
+}
+
+// entries are the names in a directory; none when it can't be read.
+func entries(dir string) []string {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(list))
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// similar says what a path that does not exist was probably meant to be.
+func similar(name string) string {
+	if exists(name) {
+		return ""
+	}
+	dir, base := filepath.Split(filepath.Clean(name))
+	if near := nearest(base, entries(filepath.Clean("./"+dir))); near != "" && !filepath.IsAbs(name) {
+		return fmt.Sprintf("did you mean %q?", dir+near)
+	}
+	if filepath.IsAbs(name) {
+		if near := nearest(base, entries(dir)); near != "" {
+			return fmt.Sprintf("did you mean %q?", dir+near)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,1 @@
+# A folder whose name begins like an allowed one is not that folder.

@@ -100,6 +100,7 @@ func TestMalformed(t *testing.T) {
 		{"18 digits around the point", ours(`{"a":123456789.123456789}`), "number_range", "arguments.a", argumentsAt + 5},
 		{"exponent 309", ours(`{"a":1e309}`), "number_range", "arguments.a", argumentsAt + 5},
 		{"exponent -309", ours(`{"a":1e-309}`), "number_range", "arguments.a", argumentsAt + 5},
+		{"exponent -310 of a large mantissa", ours(`{"a":1000e-310}`), "number_range", "arguments.a", argumentsAt + 5},
 		{"exponent 400", ours(`{"a":[0,1e400]}`), "number_range", "arguments.a[1]", argumentsAt + 8},
 		{"above the largest double", ours(`{"a":1.8e308}`), "number_range", "arguments.a", argumentsAt + 5},
 		{"exponent 308 of a large mantissa", ours(`{"a":10.0e308}`), "number_range", "arguments.a", argumentsAt + 5},

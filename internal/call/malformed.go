@@ -8,7 +8,11 @@ import (
 // Malformed is why bytes are not a call: one rule that they break, where, and
 // what to write instead. It names keys, never values.
 type Malformed struct {
-	// Rule is one of the names in the list below; they do not change.
+	// Rule is one of empty, too_large, bom, syntax, bad_utf8, lone_surrogate,
+	// control_in_key, duplicate_key, too_deep, number_range, trailing_data,
+	// not_an_object, case_variant_key, ambiguous_shape, unknown_shape,
+	// unknown_key, missing_key, wrong_type, wrong_method, bad_name and bad_id.
+	// The names do not change.
 	Rule string
 	// Pointer is the place, such as arguments.paths[3] or function.arguments.id,
 	// a key that is not a plain word quoted: arguments["a b"]. "" is the call

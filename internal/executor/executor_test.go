@@ -1,6 +1,8 @@
 package executor_test
 
 import (
+	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -57,14 +59,7 @@ func tools(t testing.TB, text string) *manifest.Set {
 // change, when not nil, alters its configuration first.
 func open(t testing.TB, project string, change func(*executor.Config)) *executor.Executor {
 	t.Helper()
-	cfg := executor.Config{
-		Project: project, Engine: shippedEngine(t), Tools: tools(t, ""), Handlers: builtin(),
-		Now: time.Now, NewID: func() string { return "run-1" }, Log: t.Logf,
-	}
-	if change != nil {
-		change(&cfg)
-	}
-	x, err := executor.New(cfg)
+	x, err := newExecutor(t, project, change)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +69,18 @@ func open(t testing.TB, project string, change func(*executor.Config)) *executor
 		}
 	})
 	return x
+}
+
+func newExecutor(t testing.TB, project string, change func(*executor.Config)) (*executor.Executor, error) {
+	t.Helper()
+	cfg := executor.Config{
+		Project: project, Engine: shippedEngine(t), Tools: tools(t, ""), Handlers: builtin(),
+		Now: time.Now, NewID: func() string { return "run-1" }, Log: t.Logf,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	return executor.New(cfg)
 }
 
 // write puts a file into the project.
@@ -95,4 +102,27 @@ func shippedManifest(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// walkFiles hands every regular file of a tree to fn.
+func walkFiles(tree fs.FS, fn func(name string, data []byte)) error {
+	return fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(tree, name)
+		if err == nil {
+			fn(name, data)
+		}
+		return err
+	})
+}
+
+// replaceOnce fails the test when old is not there exactly once.
+func replaceOnce(t testing.TB, text []byte, old, new string) []byte {
+	t.Helper()
+	if n := bytes.Count(text, []byte(old)); n != 1 {
+		t.Fatalf("%q is there %d times", old, n)
+	}
+	return bytes.Replace(text, []byte(old), []byte(new), 1)
 }

@@ -297,22 +297,33 @@ func TestCommandLeavesProcesses(t *testing.T) {
 	}
 }
 
+// started runs the command until end is called; it returns when the command has
+// printed so many lines.
+func (c command) started(s *supervisor, lines int) (end func() ending) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ready, done := make(chan struct{}), make(chan ending)
+	go func() {
+		w := &counting{lines: lines, then: sync.OnceFunc(func() { close(ready) })}
+		end, err := s.run(ctx, c.Grant, w, w)
+		if err != nil {
+			c.t.Error(err)
+		}
+		done <- end
+	}()
+	<-ready
+	return func() ending {
+		cancel()
+		return <-done
+	}
+}
+
 // One command's end leaves another's processes alone.
 func TestCommandsSideBySide(t *testing.T) {
 	p := newProject(t, nil)
 	s := &supervisor{}
 	long, short := p.command("fork", "2", "session", "hang"), p.command("leave", "session", "hang")
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	ready := make(chan struct{})
-	done := make(chan ending)
-	go func() {
-		var once sync.Once
-		w := &counting{lines: 3, then: func() { once.Do(func() { close(ready) }) }}
-		end, _ := s.run(ctx, long.Grant, w, w)
-		done <- end
-	}()
-	<-ready
+	endLong := long.started(s, 3)
 	if end, err := s.run(context.Background(), short.Grant, io.Discard, io.Discard); err != nil || end.ended != 1 {
 		t.Errorf("the short command: %+v, %v", end, err)
 	}
@@ -320,33 +331,38 @@ func TestCommandsSideBySide(t *testing.T) {
 	if n := len(long.alive()); n != 3 {
 		t.Errorf("of the long command's 3 processes %d are left", n)
 	}
-	cancel()
-	if end := <-done; end.ended != 2 {
+	if end := endLong(); end.ended != 2 {
 		t.Errorf("the long command: %+v", end)
 	}
 }
 
-// What another part of this process started is none of a command's business,
-// and neither are its orphans.
+// An orphan of unknown origin is the last command's to end.
+func TestCommandsSideBySideWithStrays(t *testing.T) {
+	p := newProject(t, nil)
+	s := &supervisor{}
+	first, second := p.command("hang"), p.command("leave", "bare", "session", "hang")
+	endFirst := first.started(s, 1)
+	if _, err := s.run(context.Background(), second.Grant, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	endFirst()
+	second.nothingLeft()
+}
+
+// What another part of this process starts meanwhile is none of a command's
+// business, and neither are its orphans.
 func TestCommandLeavesOthersAlone(t *testing.T) {
 	p := newProject(t, nil)
-	command := p.command("leave", "session", "hang")
+	command := p.command("fork", "1", "session", "hang")
+	end := command.started(&supervisor{}, 2)
 	self, err := os.Executable()
 	p.must(err)
+	ready := make(chan struct{})
 	other := exec.Cmd{
-		Path: self, Args: []string{probeName, "other-" + command.tag[4:], "fork", "1", "leave", "bare", "session", "hang"},
+		Path: self, Args: []string{probeName, newTag(t), "fork", "1", "leave", "bare", "session", "hang"},
+		Stdout:      &counting{lines: 2, then: sync.OnceFunc(func() { close(ready) })},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	ready := make(chan struct{})
-	var once sync.Once
-	other.Stdout = &counting{lines: 2, then: func() { once.Do(func() { close(ready) }) }}
-	s := &supervisor{}
-	end := func() ending {
-		end, err := s.run(context.Background(), command.Grant, io.Discard, io.Discard)
-		p.must(err)
-		return end
-	}
-	end() // makes this process the reaper of orphans
 	p.must(other.Start())
 	<-ready
 	if got := end(); got.ended != 1 {

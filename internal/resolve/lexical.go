@@ -10,8 +10,7 @@ import (
 
 // Classes of bytes that make a look at the detail worth while.
 const (
-	hasSlash = 1 << iota
-	hasBackslash
+	hasBackslash = 1 << iota
 	hasColon
 	hasTilde
 	hasControl
@@ -22,7 +21,7 @@ const (
 )
 
 var byteClass = [256]uint16{
-	0: hasNUL, '/': hasSlash, '\\': hasBackslash, ':': hasColon, '~': hasTilde,
+	0: hasNUL, '\\': hasBackslash, ':': hasColon, '~': hasTilde,
 	'%': hasPercent, '$': hasShell, '*': hasShell, '`': hasShell, 0x7f: hasControl,
 }
 
@@ -48,9 +47,9 @@ func Lexical(raw string) facts.Lexical {
 	for i := 0; i < len(raw); i++ {
 		seen |= classOf(raw[i])
 	}
-	l.Absolute = seen&hasSlash != 0 && raw[0] == '/'
+	l.Absolute = raw != "" && raw[0] == '/'
 	l.Backslash = seen&hasBackslash != 0
-	l.Tilde = seen&hasTilde != 0 && raw[0] == '~'
+	l.Tilde = raw != "" && raw[0] == '~'
 	l.NUL = seen&hasNUL != 0
 	l.Control = seen&hasControl != 0
 	if seen&hasHigh != 0 {
@@ -282,7 +281,7 @@ func isVariable(s string) bool {
 		return true
 	case '%':
 		end := strings.IndexByte(s[1:], '%')
-		if end < 2 || isDigit(s[1]) {
+		if end < 3 || isDigit(s[1]) { // two digits are an encoded byte
 			return false
 		}
 		for _, c := range []byte(s[1 : end+1]) {

@@ -9,7 +9,7 @@ import data.runlens.lib
 # title: an argument was withheld
 # custom:
 #   code: argument_withheld
-#   message: "arguments.{param} was withheld ({bytes} bytes; secrets found: {kinds})"
+#   message: "{pointer} was withheld ({bytes} bytes; secrets found: {kinds})"
 deny contains lib.reason(rego.metadata.rule(), _detail(withheld)) if {
 	input.call.withheld[0]
 	some withheld in input.call.withheld
@@ -20,7 +20,7 @@ deny contains lib.reason(rego.metadata.rule(), _detail(withheld)) if {
 # title: an argument was withheld, a person must approve the call
 # custom:
 #   code: argument_withheld
-#   message: "arguments.{param} was withheld ({bytes} bytes; secrets found: {kinds})"
+#   message: "{pointer} was withheld ({bytes} bytes; secrets found: {kinds})"
 ask contains lib.reason(rego.metadata.rule(), _detail(withheld)) if {
 	input.call.withheld[0]
 	some withheld in input.call.withheld
@@ -28,7 +28,8 @@ ask contains lib.reason(rego.metadata.rule(), _detail(withheld)) if {
 }
 
 _detail(withheld) := {
-	"param": trim_prefix(withheld.pointer, "/"),
+	"param": split(withheld.pointer, "/")[1],
+	"pointer": withheld.pointer,
 	"bytes": withheld.bytes,
 	"kinds": withheld.kinds,
 }

@@ -101,7 +101,10 @@ _on_a_roots_mount(target) if {
 	_one_mount(root, target)
 }
 
-_one_mount(root, target) if root.mount_id == target.mount_id
+_one_mount(root, target) if {
+	root.mount_id == target.mount_id
+	root.mount_id > 0
+}
 
 # Where mounts have no numbers the device stands in for them.
 _one_mount(root, target) if {

@@ -11,20 +11,9 @@ import data.runlens.lib
 # custom:
 #   code: not_found
 #   message: "{param}: {requested} does not exist (missing: {missing})"
-deny contains lib.reason(rego.metadata.rule(), _detail(target, {"missing": target.missing})) if {
+deny contains lib.reason(rego.metadata.rule(), _detail(target, {"missing": missing})) if {
 	some target in input.targets
-	target.resolution == "not_found"
-}
-
-# METADATA
-# title: there is no object under this name
-# custom:
-#   code: not_found
-#   message: "{param}: {requested} does not exist (missing: {missing})"
-deny contains lib.reason(rego.metadata.rule(), _detail(target, {"missing": "name"})) if {
-	some target in input.targets
-	target.resolution == "absent"
-	not target.access == "write"
+	missing := _missing(target)
 }
 
 # METADATA
@@ -85,10 +74,18 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target, {})) if {
 #   message: "{param}: {requested} could not be opened ({resolution})"
 deny contains lib.reason(rego.metadata.rule(), _detail(target, {"resolution": target.resolution})) if {
 	some target in input.targets
-	not target.resolution in _explained
 	not lib.fits(target)
+	not target.resolution in _explained
+	not _missing(target)
 }
 
-_explained := {"not_found", "no_access", "not_a_directory", "loop", "invalid", "too_long", "busy", "changed"}
+_missing(target) := target.missing if {
+	target.resolution == "not_found"
+} else := "name" if {
+	target.resolution == "absent"
+	not target.access == "write"
+}
+
+_explained := {"no_access", "not_a_directory", "loop", "invalid", "too_long", "busy", "changed"}
 
 _detail(target, more) := object.union({"param": target.param, "requested": target.requested}, more)

@@ -31,7 +31,7 @@ deny contains lib.reason(rego.metadata.rule(), {
 #   code: content_too_large
 #   message: the call writes {bytes} bytes, {limit} may be written
 deny contains lib.reason(rego.metadata.rule(), {
-	"param": concat(", ", sort([trim_prefix(payload.pointer, "/") | some payload in input.call.payloads])),
+	"param": _payload,
 	"bytes": bytes,
 	"limit": _write_limit,
 }) if {
@@ -39,6 +39,11 @@ deny contains lib.reason(rego.metadata.rule(), {
 	bytes := sum([payload.bytes | some payload in input.call.payloads])
 	bytes > _write_limit
 }
+
+# The parameter, when only one holds content.
+_payload := split(input.call.payloads[0].pointer, "/")[1] if {
+	count(input.call.payloads) == 1
+} else := ""
 
 # A rename carries the file along unread, and a program that runs may do as it likes.
 _reads_it if not input.tool.operation in {"rename", "execute"}

@@ -53,7 +53,6 @@ func catalogue(data *node, public []Rule, emits []emitter, name string, p *probl
 		}
 		slices.Sort(codes[code].Effects)
 	}
-	checkOrder(data, codes, names, p)
 	return codes
 }
 
@@ -89,38 +88,47 @@ func readCode(code string, n *node, p *problems) *Code {
 	return c
 }
 
-// checkOrder refuses an order that names codes nobody knows: a typo there would
-// quietly change which reason comes first.
-func checkOrder(data *node, codes map[string]*Code, names []string, p *problems) {
+// gate is one entry of data.runlens.order.
+type gate struct {
+	name  string
+	codes []string
+}
+
+// readOrder reads data.runlens.order and refuses one that names codes nobody
+// knows: a typo there would quietly change which reason comes first.
+func readOrder(data *node, codes map[string]*Code, p *problems) []gate {
+	names := slices.Sorted(maps.Keys(codes))
 	order := data.at(folder, "order")
-	if order == nil {
-		return
+	if order == nil || len(order.arr) == 0 {
+		p.add(data.file, 0, "list the gates and their codes, first reason first", "data.runlens.order is missing or empty")
+		return nil
 	}
-	gates := map[string]bool{}
+	var gates []gate
+	var known []string
 	for _, entry := range order.arr {
-		gate, ok := entry.at("gate"), false
-		if gate != nil {
-			var s string
-			if s, ok = gate.leaf.(string); ok {
-				gates[s] = true
-			}
+		var g gate
+		if n := entry.at("gate"); n != nil {
+			g.name, _ = n.leaf.(string)
 		}
-		if !ok {
+		if g.name == "" {
 			p.add(entry.file, entry.line, "", "entry of data.runlens.order has no gate")
-		}
-		list := entry.at("codes")
-		if list == nil {
 			continue
 		}
-		for _, e := range list.arr {
-			if code, _ := e.leaf.(string); codes[code] == nil {
-				p.add(e.file, e.line, didYouMean(code, names), "data.runlens.order names an unknown code %s", cut(code))
+		if list := entry.at("codes"); list != nil {
+			for _, e := range list.arr {
+				code, _ := e.leaf.(string)
+				if codes[code] == nil {
+					p.add(e.file, e.line, didYouMean(code, names), "data.runlens.order names an unknown code %s", cut(code))
+				}
+				g.codes = append(g.codes, code)
 			}
 		}
+		gates, known = append(gates, g), append(known, g.name)
 	}
 	for _, code := range names {
-		if c := codes[code]; c.File != "" && !gates[c.Gate] {
-			p.add(c.File, c.Line, didYouMean(c.Gate, slices.Sorted(maps.Keys(gates))), "gate %s of code %s is not in data.runlens.order", cut(c.Gate), cut(code))
+		if c := codes[code]; c.File != "" && !slices.Contains(known, c.Gate) {
+			p.add(c.File, c.Line, didYouMean(c.Gate, known), "gate %s of code %s is not in data.runlens.order", cut(c.Gate), cut(code))
 		}
 	}
+	return gates
 }

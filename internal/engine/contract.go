@@ -86,6 +86,9 @@ func (c *contract) reason(r *Reason, value ast.Value, effect Effect, i int) {
 	r.Code = c.text(obj, i, "code")
 	r.Message = c.text(obj, i, "message")
 	r.Param = c.text(obj, i, "param")
+	if r.Message == "" {
+		c.fail(at(i, "message"), "is empty")
+	}
 	detail, ok := get(obj, "detail").(ast.Object)
 	if !ok {
 		c.fail(at(i, "detail"), "is not an object")
@@ -93,17 +96,14 @@ func (c *contract) reason(r *Reason, value ast.Value, effect Effect, i int) {
 		r.Detail, _ = native(detail).(map[string]any)
 	}
 	if v := get(obj, "ledger_only"); v != nil {
-		b, ok := v.(ast.Boolean)
-		if !ok {
-			c.fail(at(i, "ledger_only"), "is not a boolean")
+		b, _ := v.(ast.Boolean)
+		if !b {
+			c.fail(at(i, "ledger_only"), "is not true")
 		}
-		r.LedgerOnly = bool(b)
+		r.LedgerOnly = true
 	}
-	if place, ok := get(obj, "location").(ast.Object); ok {
-		r.File = text(place, "file")
-		if row, ok := get(place, "row").(ast.Number); ok {
-			r.Line, _ = row.Int()
-		}
+	if v := get(obj, "location"); v != nil {
+		c.location(r, v, i)
 	}
 	code := c.codes[r.Code]
 	if code == nil || code.File == "" {
@@ -114,6 +114,23 @@ func (c *contract) reason(r *Reason, value ast.Value, effect Effect, i int) {
 	if fits := c.fits(code, effect, i); fits != "" {
 		c.fail(at(i, "code"), fits)
 	}
+}
+
+func (c *contract) location(r *Reason, v ast.Value, i int) {
+	place, ok := v.(ast.Object)
+	if !ok {
+		c.fail(at(i, "location"), "is not an object")
+		return
+	}
+	c.only(place, at(i, "location"), "file", "row")
+	file, isText := get(place, "file").(ast.String)
+	row, isNumber := get(place, "row").(ast.Number)
+	line, whole := row.Int()
+	if !isText || !isNumber || !whole || line < 1 {
+		c.fail(at(i, "location"), "names no line of a file")
+		return
+	}
+	r.File, r.Line = string(file), line
 }
 
 // fits checks a code against the verdict: an allow carries allowed and nothing

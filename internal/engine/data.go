@@ -225,8 +225,8 @@ func (d *dataParser) value(depth int) (*node, error) {
 
 // mergeData puts every data file at the place its folder names. A key that two
 // files set is refused: which one wins would be a matter of chance.
-func mergeData(t tree, p *problems) *node {
-	root := &node{kind: '{', obj: map[string]*node{}}
+func mergeData(t tree, name string, p *problems) *node {
+	root := &node{file: name, kind: '{', obj: map[string]*node{}}
 	if t.root != nil {
 		if n := parseData(*t.root, p); n != nil {
 			graft(root, n, nil, p)

@@ -45,6 +45,7 @@ type Engine struct {
 	encoder  *encoder
 	settings Settings
 	byCode   map[string]*Code
+	order    []gate
 	rules    []Rule
 	revision string
 	log      func(string)
@@ -84,7 +85,7 @@ func load(src Source, p *problems) (*Engine, error) {
 	if len(t.modules) == 0 && len(p.list) > 0 {
 		return nil, p.err()
 	}
-	data := mergeData(t, p)
+	data := mergeData(t, src.Name, p)
 	if src.Overlay != nil {
 		addOverlay(&t, data, src, p)
 	}
@@ -98,6 +99,7 @@ func load(src Source, p *problems) (*Engine, error) {
 	}
 	checkComplete(t, modules, public, data, src.Name, p)
 	codes := catalogue(data, public, emits, src.Name, p)
+	order := readOrder(data, codes, p)
 	settings := readSettings(data, src.Name, p)
 	checkData(src.Schemas, data, p)
 	schema := readSchema(src.Schemas, "input.json", p)
@@ -114,6 +116,7 @@ func load(src Source, p *problems) (*Engine, error) {
 		encoder:  newEncoder(),
 		settings: settings,
 		byCode:   codes,
+		order:    order,
 		rules:    public,
 		revision: revision(modules, data),
 		log:      src.Log,

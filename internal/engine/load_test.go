@@ -240,6 +240,9 @@ func TestRefusesToLoad(t *testing.T) {
 		{"secret that is no pattern", edit(t, "runlens/data.json", `"AKIA[0-9A-Z]{16}"`, `"AKIA["`), []string{
 			`load policies/runlens/data.json:12: data.runlens.secrets.kinds.aws_access_key is not a regular expression`,
 		}},
+		{"order missing", edit(t, "runlens/data.json", `"order": [`, `"ordre": [`), []string{
+			`load policies: data.runlens.order is missing or empty`,
+		}},
 		{"required missing", edit(t, "runlens/data.json", `"required": ["registry", "names"]`, `"requierd": []`), []string{
 			`load policies: data.runlens.required is missing or empty`,
 		}},

@@ -27,7 +27,7 @@ func addOverlay(t *tree, data *node, src Source, p *problems) {
 			t.modules = append(t.modules, f)
 		}
 	}
-	added := mergeData(over, p)
+	added := mergeData(over, src.Name, p)
 	for _, family := range added.at(folder, "rules").keysOrNone() {
 		if n := added.at(folder, "rules", family); shipped[family] {
 			p.add(n.file, n.line, "", "family %s is a shipped one, an overlay cannot add data to it", cut(family))

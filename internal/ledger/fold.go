@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// begin is the rest of Open: fold, repair, and make the repairs durable.
-func (l *Log) begin() error {
+// load is the rest of Open: fold, repair, and make the repairs durable.
+func (l *Log) load() error {
 	if err := l.lock(context.Background(), time.Now().Add(l.opt.Wait)); err != nil {
 		return err
 	}
@@ -52,12 +52,15 @@ func (l *Log) catchUp() error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("read %s: %w", l.name, cause(err))
-	case size == l.end:
-		return nil
 	case size < l.end:
 		return l.corrupt(l.head.Seq, size, errors.New("the file is shorter than it was"))
+	case size > l.end:
+		err = l.fold(size)
 	}
-	return l.fold(size)
+	if err == nil && l.unfinished {
+		err = l.finishRecovery()
+	}
+	return err
 }
 
 // corrupt makes this Log refuse everything. seq is that of the last good event.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 )
 
@@ -59,20 +58,22 @@ type Log struct {
 	dir, name string // as the caller spelt them; name is dir/events.jsonl
 	opt       Options
 	disk      disk
-	inside    chan struct{} // held by the goroutine that is in the critical section
+	gate      gate
 	syncer    syncer
 	owners    owners
 
-	// What has been read and folded. Only the goroutine inside touches it.
-	head   Head   // seq and hash of the last event
-	end    int64  // where its line ends, newline included: the size of a whole file
+	// What has been read and folded. Only the goroutine behind the gate touches it.
+	head   Head   // the last event, be it in the batch
+	end    int64  // of the file: where its last line ends, newline included
 	lastAt int64  // where it begins
 	pairs  pairs  // starts without end
 	cached int64  // seq that the fold cache holds, as far as this Log knows
-	buf    []byte // of the last commit, for reuse
+	batch  *batch // collected but not written; while it is there the run's lock is held
+	buf    []byte // of an earlier batch, for reuse
 	broken error  // refuses everything
 
-	repaired bool // something was appended or cut after a crash
+	repaired   bool // something was appended or cut after a crash
+	unfinished bool // a torn tail was cut, but its ledger_recovered is missing
 }
 
 // Open opens the ledger of the run in dir, repairs what a crash left (package
@@ -101,7 +102,7 @@ func Open(dir string, opt Options) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, cause(err))
 	}
-	l := &Log{dir: abs, name: name, opt: opt, disk: f, inside: make(chan struct{}, 1)}
+	l := &Log{dir: abs, name: name, opt: opt, disk: f}
 	if opt.wrap != nil {
 		l.disk = opt.wrap(f)
 	}
@@ -113,7 +114,7 @@ func Open(dir string, opt Options) (*Log, error) {
 		err = errors.Join(syncDir(abs), syncDir(filepath.Dir(abs)))
 	}
 	if err == nil {
-		err = l.begin()
+		err = l.load()
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.disk.close())
@@ -147,10 +148,13 @@ func (l *Log) usable() error {
 // sees may not be durable yet. fn must not keep State.
 func (l *Log) View(ctx context.Context, fn func(at Head) error) error {
 	deadline := time.Now().Add(l.opt.Wait)
-	if err := l.enter(ctx, deadline); err != nil {
+	if err := l.gate.enter(ctx, deadline, false); err != nil {
 		return err
 	}
-	defer l.leave()
+	defer l.gate.leave()
+	if err := l.usable(); err != nil {
+		return err
+	}
 	size, err := l.disk.look()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", l.name, cause(err))
@@ -181,8 +185,10 @@ func (l *Log) unlock() error {
 // closes the file. Starts that have no end stay without one: the next Open
 // says that their outcome is unknown.
 func (l *Log) Close() error {
-	l.inside <- struct{}{}
-	defer l.leave()
+	if err := l.gate.enter(context.Background(), time.Now().Add(l.opt.Wait), false); err != nil {
+		return fmt.Errorf("close %s: %w", l.name, err)
+	}
+	defer l.gate.leave()
 	if errors.Is(l.broken, ErrClosed) {
 		return nil
 	}
@@ -202,67 +208,4 @@ func (l *Log) durable(end int64) error {
 		return fmt.Errorf("sync %s: %w: %w", l.name, ErrBroken, err)
 	}
 	return nil
-}
-
-// syncer shares syncs: one covers every byte that was written before it
-// started, and at most one runs at a time.
-type syncer struct {
-	sync func() error
-
-	mu      sync.Mutex
-	done    *sync.Cond // a sync ended
-	written int64      // offsets in the file
-	durable int64
-	running bool
-	err     error // of the first sync that failed; there is no second try
-}
-
-func (s *syncer) init(sync_ func() error) {
-	s.sync = sync_
-	s.done = sync.NewCond(&s.mu)
-}
-
-func (s *syncer) failed() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
-}
-
-// wrote says that the file ends at end now.
-func (s *syncer) wrote(end int64) {
-	s.mu.Lock()
-	s.written = max(s.written, end)
-	s.mu.Unlock()
-}
-
-// wait returns when everything before end is on disk. The first caller that
-// finds no sync running runs one; the others wait for its end, then one of
-// those whose bytes came too late for it runs the next.
-func (s *syncer) wait(end int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.err == nil && s.durable < end {
-		if s.running {
-			s.done.Wait()
-			continue
-		}
-		s.running = true
-		covers := max(s.written, end)
-		s.mu.Unlock()
-		err := s.sync()
-		s.mu.Lock()
-		s.running = false
-		if err != nil {
-			// The kernel may have dropped the pages and will report
-			// success next time: what is on disk is unknown for good.
-			s.err = err
-		} else {
-			s.durable = max(s.durable, covers)
-		}
-		s.done.Broadcast()
-	}
-	if s.durable >= end {
-		return nil
-	}
-	return s.err
 }

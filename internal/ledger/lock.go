@@ -60,27 +60,3 @@ func (l *Log) poll(ctx context.Context, deadline time.Time, slot int64) error {
 		}
 	}
 }
-
-// enter takes the turn among the goroutines of this Log.
-func (l *Log) enter(ctx context.Context, deadline time.Time) error {
-	select {
-	case l.inside <- struct{}{}:
-	default:
-		timer := time.NewTimer(time.Until(deadline))
-		defer timer.Stop()
-		select {
-		case l.inside <- struct{}{}:
-		case <-timer.C:
-			return fmt.Errorf("lock %s: %w", l.name, ErrBusy)
-		case <-ctx.Done():
-			return fmt.Errorf("lock %s: %w", l.name, ctx.Err())
-		}
-	}
-	if err := l.usable(); err != nil {
-		l.leave()
-		return err
-	}
-	return nil
-}
-
-func (l *Log) leave() { <-l.inside }

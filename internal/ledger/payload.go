@@ -50,7 +50,10 @@ func encodePayload(payload any) ([]byte, links, error) {
 	return raw, found, err
 }
 
-var errSpace = errors.New("payload has white space outside strings")
+var (
+	errSpace = errors.New("payload has white space outside strings")
+	errTwice = errors.New("payload has a member name twice")
+)
 
 // scanPayload checks, in one pass, that p is a JSON object in the form that
 // the package comment demands, and picks out its links.
@@ -190,17 +193,16 @@ func (s *scanner) object(depth int) error {
 // once notes key among those of the object whose keys start at outer.
 func (s *scanner) once(key []byte, outer int, many map[string]bool) (map[string]bool, error) {
 	const wide = 32
-	again := errors.New("payload has a member name twice")
 	if many != nil {
 		if many[string(key)] {
-			return many, again
+			return many, errTwice
 		}
 		many[string(key)] = true
 		return many, nil
 	}
 	for _, k := range s.keys[outer:] {
 		if bytes.Equal(k, key) {
-			return nil, again
+			return nil, errTwice
 		}
 	}
 	s.keys = append(s.keys, key)

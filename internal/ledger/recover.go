@@ -69,10 +69,16 @@ func (l *Log) recoverTail(tail line) error {
 	// True now: the file holds whole events only. A crash leaves the copy
 	// with the seq of the event that is missing; finishRecovery adds it.
 	l.syncer.wrote(l.end)
-	return l.transact(func(tx *Tx) error {
+	return l.addRecovered(rec)
+}
+
+func (l *Log) addRecovered(rec Recovered) error {
+	err := l.appendNow(func(tx *Tx) error {
 		_, err := tx.Add(LedgerRecovered, rec)
 		return err
 	})
+	l.unfinished = err != nil
+	return err
 }
 
 // wholeEvent returns the length of the event that tail starts with and that
@@ -127,16 +133,14 @@ func (l *Log) finishRecovery() error {
 	name := tornPrefix + strconv.FormatInt(l.head.Seq+1, 10)
 	size, sum, err := sumFile(filepath.Join(l.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
+		l.unfinished = false // somebody else has done it
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", filepath.Join(filepath.Dir(l.name), name), cause(err))
 	}
 	l.repaired = true
-	return l.transact(func(tx *Tx) error {
-		_, err := tx.Add(LedgerRecovered, Recovered{DroppedBytes: size, SHA256: sum, Offset: l.end, File: name})
-		return err
-	})
+	return l.addRecovered(Recovered{DroppedBytes: size, SHA256: sum, Offset: l.end, File: name})
 }
 
 // settleStarts writes tool_unknown for each start whose process is gone.
@@ -158,7 +162,7 @@ func (l *Log) settleStarts() error {
 		return nil
 	}
 	l.repaired = true
-	return l.transact(func(tx *Tx) error {
+	return l.appendNow(func(tx *Tx) error {
 		for _, s := range gone {
 			if _, err := tx.Add(ToolUnknown, Unknown{StartedSeq: s.Seq, VerdictSeq: s.Verdict}); err != nil {
 				return err

@@ -219,10 +219,14 @@ func (l *loader) finish() (*Set, error) {
 	if len(s.Names) == 0 {
 		s.Notes = append(s.Notes, "no tool is declared, so every call is an unknown tool")
 	}
+	var judged []string
 	for _, t := range s.sorted() {
 		if t.Handler == External {
-			s.Notes = append(s.Notes, fmt.Sprintf("tool %s is run by another program: it is judged here, and exec refuses it", quoted(t.Name)))
+			judged = append(judged, t.Name)
 		}
+	}
+	if len(judged) > 0 {
+		s.Notes = append(s.Notes, "run by another program, so judged here and refused by exec: "+strings.Join(judged, ", "))
 	}
 	var err error
 	s.Revision, err = s.revision()

@@ -120,6 +120,7 @@ func TestRefusals(t *testing.T) {
 		{"ref out by URL", tool("t", read+`"input_schema":{"type":"object","properties":{"path":{`+"\n"+`"$ref":"https://example.com/s.json"}}}`), `5: tool "t": input_schema.properties.path.$ref: "https://example.com/s.json" leaves the document (only "#…" is allowed)`},
 		{"ref out by file", tool("t", read+`"input_schema":{"$ref":"file:///etc/passwd","type":"object"}`), `4: tool "t": input_schema.$ref: "file:///etc/passwd" leaves the document (only "#…" is allowed)`},
 		{"ref out by name", tool("t", read+`"input_schema":{"$ref":"other.json#/x","type":"object"}`), `4: tool "t": input_schema.$ref: "other.json#/x" leaves the document (only "#…" is allowed)`},
+		{"ref out from an odd place", tool("t", read+`"input_schema":{"type":"object","properties":{"path":{"$ref":"#/x-l/0"}},`+"\n"+`"x-l":[{"$ref":"file:///etc/passwd"}]}`), `5: tool "t": input_schema.x-l[0].$ref: "file:///etc/passwd" leaves the document (only "#…" is allowed)`},
 		{"ref to nothing", tool("t", read+`"input_schema":{"$ref":"#/$defs/x","type":"object"}`), `4: tool "t": input_schema.$ref: "#/$defs/x" names nothing`},
 		{"ref to itself", tool("t", read+`"input_schema":{"$ref":"#","type":"object"}`), `4: tool "t": input_schema: a $ref leads back to itself`},
 		{"anchor to nothing", tool("t", read+`"input_schema":{"$ref":"#x","type":"object"}`), `4: tool "t": input_schema: #x not found`},
@@ -142,6 +143,8 @@ func TestRefusals(t *testing.T) {
 		{"UTF-16", "{\x00}\xff\x00", `1: the file is not valid UTF-8`},
 		{"comma", "{\"schema_version\":1,\n\"tools\":{},\n}", `3: not valid JSON: invalid character '}' looking for beginning of object key string`},
 		{"comment", "{// c\n}", `1: not valid JSON: invalid character '/' looking for beginning of object key string`},
+		{"too large", strings.Repeat(" ", maxFile+1), `the file is larger than 4194304 bytes`},
+		{"long number", tool("t", read+`"max_bytes":1`+strings.Repeat("0", 64)), `4: a number has more than 64 characters`},
 		{"cut", `{"schema_version":1,`, `1: not valid JSON: unexpected end of JSON input`},
 		{"trailing", "{\"schema_version\":1,\"tools\":{}}\n{}", `2: not valid JSON: invalid character '{' after top-level value`},
 		{"surrogate", tool("t", read+`"description":"\ud800"`), `4: a string holds half a surrogate pair`},
@@ -153,7 +156,9 @@ func TestRefusals(t *testing.T) {
 			got := refusals(t, Source{Name: "manifests/tools.json", Data: []byte(c.data)})
 			want := strings.Split(c.want, "\n")
 			for i := range want {
-				want[i] = "load manifests/tools.json:" + want[i]
+				if want[i] = "load manifests/tools.json:" + want[i]; strings.Contains(want[i], "larger") {
+					want[i] = strings.Replace(want[i], ":", ": ", 1)
+				}
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -218,6 +223,14 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestFileNamesArePrintable: a file's name is foreign text too.
+func TestFileNamesArePrintable(t *testing.T) {
+	got := refusals(t, Source{Name: "a\x1b[31m/tools.json", Data: []byte("x")})
+	if want := `load "a\x1b[31m/tools.json":1: not valid JSON: invalid character 'x' looking for beginning of value`; !slices.Equal(got, []string{want}) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -98,12 +98,12 @@ func isInvisible(r rune) bool {
 // alike, also where one of them only shows up in the folding.
 func foldSegments(dst []string, p string) []string {
 	for p != "" {
-		s := p
-		if i := strings.IndexAny(p, `/\`); i >= 0 {
-			s, p = p[:i], p[i+1:]
-		} else {
-			p = ""
+		n := 0
+		for n < len(p) && !isSlash(p[n]) {
+			n++
 		}
+		s := p[:n]
+		p = p[min(n+1, len(p)):]
 		if s == "" || s == "." || s == ".." {
 			continue
 		}

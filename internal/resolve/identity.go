@@ -28,11 +28,11 @@ type inventory struct {
 // folder above it. Only a file with several links, or an object on another
 // mount than the place but on the same device, can be one; for all others this
 // costs nothing. For reading, only the places that are secret are searched.
-func (r *Resolver) judgeObject(s *snapshot, o *Object, segs []string, lands bool) string {
+func (s *snapshot) judgeObject(o *Object, q query) string {
 	linked := o.Facts.Kind == facts.File && o.Facts.Nlink > 1
-	inv := inventory{dirs: map[identity]string{}, files: map[identity]string{}, left: maxInventory}
+	var inv *inventory
 	mounted := false
-	changes := o.Facts.Access == facts.Write || o.Facts.Access == facts.Delete
+	changes := q.access == facts.Write || q.access == facts.Delete
 	for i := range s.known {
 		k := &s.known[i]
 		if int64(k.st.dev) != o.Facts.Device || k.st.mode == 0 || !changes && !isSecret(k.place.Class) {
@@ -43,9 +43,12 @@ func (r *Resolver) judgeObject(s *snapshot, o *Object, segs []string, lands bool
 			continue
 		}
 		mounted = mounted || other
+		if inv == nil {
+			inv = &inventory{dirs: map[identity]string{}, files: map[identity]string{}, left: maxInventory}
+		}
 		inv.take(k)
 	}
-	if !linked && !mounted {
+	if inv == nil {
 		return ""
 	}
 	class := inv.cut
@@ -53,8 +56,9 @@ func (r *Resolver) judgeObject(s *snapshot, o *Object, segs []string, lands bool
 		class = stronger(class, inv.files[o.st.identity()])
 	}
 	if mounted {
-		if alias := inv.alias(o, segs); alias != nil {
-			class = stronger(class, r.judge(s, alias, o.Facts.Access, lands))
+		if alias := inv.alias(o, len(q.folded)); alias != "" {
+			q.path, q.folded = alias, foldEach(nil, segments(alias))
+			class = stronger(class, s.judge(q))
 		}
 	}
 	return class
@@ -120,8 +124,8 @@ func (inv *inventory) folder(p *Place, dir string, depth int) {
 
 // alias climbs from the object to the root of its mount and gives the name the
 // object has in a place, or in a folder above one, if it passes such a folder.
-func (inv *inventory) alias(o *Object, segs []string) []string {
-	fd, depth := -1, len(segs)
+func (inv *inventory) alias(o *Object, depth int) string {
+	fd := -1
 	switch {
 	case o.Facts.Kind == facts.Directory:
 		fd = dupFD(o.fd)
@@ -138,12 +142,15 @@ func (inv *inventory) alias(o *Object, segs []string) []string {
 		}
 		if p, ok := inv.dirs[st.identity()]; ok {
 			closeFD(fd)
-			return append(segments(p), segs[depth:]...)
+			if depth == 0 {
+				return path.Join(p, o.path)
+			}
+			return path.Join(p, o.path[len(prefix(o.path, depth)):])
 		}
 		up, _ := openNode(fd, "..")
 		closeFD(fd)
 		fd = up.fd
 	}
 	closeFD(fd)
-	return nil
+	return ""
 }

@@ -20,19 +20,29 @@ const (
 	hasHigh
 )
 
-var byteClass = [256]uint16{
-	0: hasNUL, '\\': hasBackslash, ':': hasColon, '~': hasTilde,
-	'%': hasPercent, '$': hasShell, '*': hasShell, '`': hasShell, 0x7f: hasControl,
-}
-
+// classOf is the class of a byte; 0 for one that says nothing by itself.
 func classOf(c byte) uint16 {
 	switch {
 	case c >= utf8.RuneSelf:
 		return hasHigh
-	case c != 0 && c < ' ':
+	case c == 0:
+		return hasNUL
+	case c < ' ' || c == 0x7f:
 		return hasControl
 	}
-	return byteClass[c]
+	switch c {
+	case '\\':
+		return hasBackslash
+	case ':':
+		return hasColon
+	case '~':
+		return hasTilde
+	case '%':
+		return hasPercent
+	case '$', '*', '`':
+		return hasShell
+	}
+	return 0
 }
 
 // Lexical says what is odd about a path as text, without a look at any file.
@@ -45,7 +55,9 @@ func Lexical(raw string) facts.Lexical {
 	l := facts.Lexical{Empty: raw == "", TooLong: len(raw) >= maxPath}
 	var seen uint16
 	for i := 0; i < len(raw); i++ {
-		seen |= classOf(raw[i])
+		if c := raw[i]; !isLetter(c) { // most bytes are
+			seen |= classOf(c)
+		}
 	}
 	l.Absolute = raw != "" && raw[0] == '/'
 	l.Backslash = seen&hasBackslash != 0
@@ -62,8 +74,8 @@ func Lexical(raw string) facts.Lexical {
 		l.URL = isURL(raw)
 	}
 	l.Drive = isDrive(raw)
-	if strings.Contains(raw, "${") || strings.Contains(raw, "$(") || strings.ContainsAny(raw, "*`") {
-		l.Expansion = true
+	if seen&hasShell != 0 {
+		l.Expansion = strings.Contains(raw, "${") || strings.Contains(raw, "$(") || strings.ContainsAny(raw, "*`")
 	}
 	lexicalSegments(&l, raw, seen)
 	return l
@@ -196,8 +208,13 @@ func isDrive(s string) bool {
 // isReserved finds the names of Windows devices, with any extension.
 // https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 func isReserved(s string) bool {
-	if i := strings.IndexAny(s, ".:"); i >= 0 {
-		s = s[:i]
+	if c := s[0] | 0x20; c != 'c' && c != 'p' && c != 'a' && c != 'n' && c != 'l' {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if s[i] == '.' || s[i] == ':' {
+			s = s[:i]
+		}
 	}
 	s = strings.TrimRight(s, " ")
 	switch {

@@ -105,7 +105,7 @@ func (o *Object) Child(name string) *Object {
 	c := newObject(o.r, req)
 	if !o.held() || name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		c.Facts.Resolution = facts.Invalid
-		c.setFolded(nil)
+		c.setNames()
 		return c
 	}
 	c.resolve(req, o.fd, o.path)

@@ -49,6 +49,9 @@ var strength = []string{
 }
 
 func stronger(a, b string) string {
+	if a == b || b == "" {
+		return a
+	}
 	if slices.Index(strength, b) > slices.Index(strength, a) {
 		return b
 	}
@@ -96,7 +99,7 @@ type snapshot struct {
 func (r *Resolver) placesNow(access string) *snapshot {
 	s := r.snap.Load()
 	if access != facts.Write && access != facts.Delete {
-		if st, err := statFD(r.dir); err == nil && st.changed == s.changed {
+		if t, err := changedAt(r.dir); err == nil && t == s.changed {
 			return s
 		}
 	}
@@ -105,9 +108,7 @@ func (r *Resolver) placesNow(access string) *snapshot {
 
 func (r *Resolver) refresh() *snapshot {
 	s := &snapshot{}
-	if st, err := statFD(r.dir); err == nil {
-		s.changed = st.changed
-	}
+	s.changed, _ = changedAt(r.dir)
 	for i := range r.places {
 		p := &r.places[i]
 		got := r.walkSteps(r.dir, p.folder(), func(link int) {
@@ -140,21 +141,21 @@ func (s *snapshot) add(p *Place, name string, st stat) {
 }
 
 // protect names the class of protected place that the object is in, by its
-// name or by what it is.
-func (r *Resolver) protect(o *Object, segs []string) string {
+// name, given folded from "/", or by what it is.
+func (r *Resolver) protect(o *Object, folded []string) string {
 	if len(r.places) == 0 {
 		return ""
 	}
 	s := r.placesNow(o.Facts.Access)
-	lands := o.Facts.Kind == facts.None || o.Facts.Kind == facts.Directory
-	class := r.judge(s, segs, o.Facts.Access, lands)
-	return stronger(class, r.judgeObject(s, o, segs, lands))
+	q := query{path: o.path, folded: folded, access: o.Facts.Access}
+	q.lands = o.Facts.Kind == facts.None || o.Facts.Kind == facts.Directory
+	return stronger(s.judge(q), s.judgeObject(o, q))
 }
 
 // secret says that a path is protected for every access; secretBelow that a
 // path below it may be.
 func (r *Resolver) secret(p string) bool {
-	return isSecret(r.judge(r.snap.Load(), segments(p), facts.Read, false))
+	return isSecret(r.snap.Load().judge(query{path: p, folded: foldEach(nil, segments(p)), access: facts.Read}))
 }
 
 func (r *Resolver) secretBelow(p string) bool {
@@ -168,19 +169,24 @@ func (r *Resolver) secretBelow(p string) bool {
 	return false
 }
 
-// judge compares names, folded. lands says that a folder could come to be
-// there.
-func (r *Resolver) judge(s *snapshot, segs []string, access string, lands bool) string {
-	var buf [32]string
-	folded := foldEach(buf[:0], segs)
+// query asks for the class of a name.
+type query struct {
+	path   string   // as the kernel spells it
+	folded []string // its segments, from "/"
+	access string
+	lands  bool // a folder could come to be there
+}
+
+// judge compares names, folded.
+func (s *snapshot) judge(q query) string {
 	class := ""
 	for i := range s.known {
 		k := &s.known[i]
-		switch samePrefix(folded, k.names) {
+		switch samePrefix(q.folded, k.names) {
 		case len(k.names):
-			class = stronger(class, r.inside(k, segs, folded, access, lands))
-		case len(folded):
-			class = stronger(class, r.above(k, access, lands))
+			class = stronger(class, k.inside(q))
+		case len(q.folded):
+			class = stronger(class, k.above(q))
 		}
 	}
 	return class
@@ -197,44 +203,44 @@ func samePrefix(a, b []string) int {
 }
 
 // inside judges a name at or below a known place.
-func (r *Resolver) inside(k *known, segs, folded []string, access string, lands bool) string {
+func (k *known) inside(q query) string {
 	p, at := k.place, len(k.names)
 	if p.each() {
-		if len(folded) == at {
-			return r.above(k, access, lands)
+		if len(q.folded) == at {
+			return k.above(q)
 		}
 		at++
 	}
-	rel := folded[at:]
-	if len(rel) > 0 && slices.Contains(p.Except, segs[at]) {
+	rel := q.folded[at:]
+	if len(rel) > 0 && len(p.Except) > 0 && slices.Contains(p.Except, segment(q.path, at)) {
 		return ""
 	}
-	counts := p.counts("/"+strings.Join(segs[:at], "/")) || !p.each() && p.counts(k.path)
+	counts := p.counts(prefix(q.path, at)) || !p.each() && p.counts(k.path)
 	switch {
 	case len(rel) == 0 && (p.each() || !counts):
-		if access == facts.Write && lands || access == facts.Delete && counts {
+		if q.access == facts.Write && q.lands || q.access == facts.Delete && counts {
 			return facts.ProtectedAncestor
 		}
 		return ""
 	case counts:
 		return p.Class
 	}
-	return p.named(rel, access, lands)
+	return p.named(rel, q)
 }
 
 // above judges a folder that holds a known place, or would.
-func (r *Resolver) above(k *known, access string, lands bool) string {
+func (k *known) above(q query) string {
 	switch {
-	case access == facts.Write && lands:
+	case q.access == facts.Write && q.lands:
 		return facts.ProtectedAncestor
-	case access == facts.Delete && k.counts():
+	case q.access == facts.Delete && k.counts():
 		return facts.ProtectedAncestor
 	}
 	return ""
 }
 
 // named judges a name in a place that does not count yet.
-func (p *Place) named(rel []string, access string, lands bool) string {
+func (p *Place) named(rel []string, q query) string {
 	for _, pattern := range p.Names {
 		want := strings.Split(pattern, "/")
 		n := min(len(want), len(rel))
@@ -246,7 +252,7 @@ func (p *Place) named(rel []string, access string, lands bool) string {
 		if ok && len(rel) >= len(want) {
 			return p.Class
 		}
-		if ok && access == facts.Write && lands {
+		if ok && q.access == facts.Write && q.lands {
 			return facts.ProtectedAncestor
 		}
 	}

@@ -2,7 +2,7 @@ package resolve
 
 import (
 	"path"
-	"sort"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -28,7 +28,7 @@ func (r *Resolver) Resolve(req Request) *Object {
 	o := newObject(r, req)
 	if !askable(req) {
 		o.Facts.Resolution = facts.Invalid
-		o.setFolded(nil)
+		o.setNames()
 		return o
 	}
 	base, name, done := r.dir, r.project, func() {}
@@ -57,12 +57,11 @@ func askable(req Request) bool {
 
 func newObject(r *Resolver, req Request) *Object {
 	o := &Object{r: r, fd: -1, dir: -1, deepest: -1}
-	o.Facts = facts.Target{
-		Param: req.Param, Access: req.Access, Recursive: req.Recursive,
-		Raw: valid(req.Raw), Requested: valid(req.Requested), Lexical: Lexical(req.Raw),
-		Segments: []string{}, Folded: []string{}, Below: []facts.Below{},
-		Kind: facts.None, Resolver: r.resolver(),
-	}
+	f := &o.Facts // field by field: this is the hot path, and Target is large
+	f.Param, f.Access, f.Recursive = req.Param, req.Access, req.Recursive
+	f.Raw, f.Requested, f.Lexical = valid(req.Raw), valid(req.Requested), Lexical(req.Raw)
+	f.Segments, f.Folded, f.Below = []string{}, []string{}, []facts.Below{}
+	f.Kind, f.Resolver = facts.None, r.resolver()
 	return o
 }
 
@@ -182,11 +181,7 @@ func (o *Object) conclude(req Request, tail string) {
 	} else {
 		o.describe(fd, st, absent)
 	}
-	segs := o.setPath()
-	o.setFolded(segs)
-	if !o.failed {
-		o.Facts.Protected = o.r.protect(o, segs)
-	}
+	o.setNames()
 }
 
 func (o *Object) describe(fd int, st stat, absent bool) {
@@ -202,52 +197,56 @@ func (o *Object) describe(fd int, st stat, absent bool) {
 	f.Size, f.Allocated, f.Nlink = st.size, st.allocated, int64(st.nlink)
 }
 
-// setPath writes the canonical path into the facts and returns its segments as
-// the kernel spells them, from "/".
-func (o *Object) setPath() []string {
-	f := &o.Facts
-	if o.path == "" {
-		return nil
+// setNames writes what comes from the canonical path: the path, its segments,
+// the folded names, and the protected place that they, or the object, are in.
+func (o *Object) setNames() {
+	f, rel := &o.Facts, o.path
+	var buf [32]string
+	folded := buf[:0]
+	if o.path != "" && within(o.path, o.r.project) {
+		f.InProject = true
+		rel = o.path[len(o.r.project):]
+		folded = append(folded, o.r.folded...)
 	}
 	f.Path = o.path
-	all := segments(o.path)
-	shown := all
-	if within(o.path, o.r.project) {
-		f.InProject = true
-		shown = all[len(o.r.folded):]
+	if o.path != "" {
+		f.Segments = segments(rel)
 	}
-	if utf8.ValidString(o.path) {
-		f.Segments = shown
-		return all
-	}
-	f.Lexical.BadUTF8 = true
-	f.Path = valid(o.path)
-	f.Segments = make([]string, len(shown))
-	for i, s := range shown {
-		f.Segments[i] = valid(s)
-	}
-	return all
-}
-
-// setFolded lists the folded segments of the requested and the canonical path.
-func (o *Object) setFolded(all []string) {
-	if o.Facts.InProject {
-		all = all[len(o.r.folded):]
-	}
-	out := make([]string, 0, 16)
-	out = foldSegments(out, o.Facts.Requested)
-	for _, s := range all {
-		out = foldSegments(out, s)
-	}
-	sort.Strings(out)
-	n := 0
-	for i, s := range out {
-		if i == 0 || s != out[i-1] {
-			out[n] = s
-			n++
+	above := len(folded)
+	folded = foldEach(folded, f.Segments)
+	f.Folded = foldedNames(f.Requested, rel, folded[above:])
+	if !utf8.ValidString(o.path) {
+		f.Lexical.BadUTF8 = true
+		f.Path = valid(o.path)
+		for i, s := range f.Segments {
+			f.Segments[i] = valid(s)
 		}
 	}
-	o.Facts.Folded = out[:n]
+	if !o.failed && f.Handle {
+		f.Protected = o.r.protect(o, folded)
+	}
+}
+
+// foldedNames lists the folded segments of the requested path and of the
+// canonical one, whose segments are folded already.
+func foldedNames(requested, canonical string, folded []string) []string {
+	out := make([]string, 0, len(folded)+4)
+	for _, s := range folded {
+		if strings.ContainsAny(s, `/\`) {
+			out = foldSegments(out[:0], canonical)
+			break
+		}
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	if strings.TrimPrefix(canonical, "/") != requested {
+		out = foldSegments(out, requested)
+	} else if strings.IndexByte(canonical, '\\') >= 0 {
+		out = foldSegments(out, canonical) // a stream name may hide what follows
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // splitLast cuts a path before its last name. slash says that the name was
@@ -269,6 +268,26 @@ func segments(p string) []string {
 		return []string{}
 	}
 	return strings.Split(p, "/")
+}
+
+// prefix is a canonical path cut after n names; segment is the name after them.
+func prefix(p string, n int) string {
+	for i := 1; i < len(p); i++ {
+		if p[i] == '/' {
+			if n--; n == 0 {
+				return p[:i]
+			}
+		}
+	}
+	return p
+}
+
+func segment(p string, n int) string {
+	if n > 0 {
+		p = p[len(prefix(p, n)):]
+	}
+	p, _, _ = strings.Cut(strings.TrimPrefix(p, "/"), "/")
+	return p
 }
 
 // within says whether a canonical path is dir or below it.

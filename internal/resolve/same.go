@@ -29,6 +29,7 @@ func (o *Object) ID() string {
 // lies in one, and of which class that place is. A tool with such a write root
 // could change what it is judged by.
 func (r *Resolver) InPlace(root facts.Root) (class string, inside bool) {
-	class = r.judge(r.refresh(), segments(root.Path), facts.Write, false)
+	folded := foldEach(nil, segments(root.Path))
+	class = r.refresh().judge(query{path: root.Path, folded: folded, access: facts.Write})
 	return class, class != "" && class != facts.ProtectedAncestor
 }

@@ -107,6 +107,11 @@ func statOf(x *unix.Stat_t) stat {
 	}
 }
 
+func changedAt(fd int) ([2]int64, error) {
+	st, err := statFD(fd)
+	return st.changed, err
+}
+
 func readLink(dir int, name string) (string, error) {
 	buf := make([]byte, maxPath)
 	n, err := unix.Readlinkat(dir, name, buf)

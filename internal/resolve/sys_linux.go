@@ -116,6 +116,13 @@ func statx(dir int, name string, flags int) (stat, error) {
 	return st, nil
 }
 
+// changedAt is when an entry of a directory last came or went.
+func changedAt(fd int) ([2]int64, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	return [2]int64{st.Ctim.Sec, st.Ctim.Nsec}, err
+}
+
 func readLink(dir int, name string) (string, error) {
 	var buf [512]byte
 	n, err := unix.Readlinkat(dir, name, buf[:])

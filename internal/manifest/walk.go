@@ -217,7 +217,7 @@ func (w *schemaWalk) findOpen(n *node) {
 		return
 	}
 	closed := n.get("additionalProperties")
-	if closed == nil || closed.kind != boolKind || closed.text != "false" || n.get("$ref") != nil {
+	if closed == nil || closed.kind != boolKind || closed.text != "false" {
 		w.open = true
 	}
 }

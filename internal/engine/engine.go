@@ -40,6 +40,7 @@ type Engine struct {
 	compiler *ast.Compiler
 	query    ast.Body
 	queries  ast.QueryCompiler
+	data     ast.Object // what store holds
 	store    storage.Store
 	txn      storage.Transaction
 	encoder  *encoder
@@ -106,13 +107,19 @@ func load(src Source, p *problems) (*Engine, error) {
 	if len(modules) < len(t.modules) || schema == nil {
 		return nil, p.err() // what does not parse leaves holes that would read as more mistakes
 	}
+	unroll(modules, public)
 	compiler := compileModules(modules, data, schema, caps, p)
 	if err := p.err(); err != nil {
 		return nil, err
 	}
+	documents, ok := data.term().Value.(ast.Object)
+	if !ok {
+		return nil, fmt.Errorf("load policies: data is no object")
+	}
 	e := &Engine{
 		compiler: compiler,
-		store:    inmem.NewFromASTObject(data.term().Value.(ast.Object)),
+		data:     documents,
+		store:    inmem.NewFromASTObject(documents),
 		encoder:  newEncoder(),
 		settings: settings,
 		byCode:   codes,

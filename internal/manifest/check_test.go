@@ -78,6 +78,7 @@ func TestCheckInput(t *testing.T) {
 		{"one of, several", closed(`"a":{"oneOf":[{"minimum":3},{"multipleOf":2}]}`), `{"a":4}`, []string{"arguments.a: must have exactly one of the allowed forms, and has several"}},
 		{"not", closed(`"a":{"not":{"type":"null"}}`), `{"a":null}`, []string{"arguments.a: has a form that is not allowed"}},
 		{"all of", closed(`"a":{"allOf":[{"minimum":3},{"type":"integer"}]}`), `{"a":1.5}`, []string{"arguments.a: must be an integer, not a fraction", "arguments.a: must be at least 3"}},
+		{"said twice", `{"type":"object","allOf":[{"required":["a"]},{"required":["a"]}]}`, `{}`, []string{"arguments.a: field is required"}},
 		{"if then", `{"type":"object","if":{"required":["a"]},"then":{"required":["b"]}}`, `{"a":1}`, []string{"arguments.b: field is required"}},
 		{"known by pattern", `{"type":"object","patternProperties":{"^x-":{}},"additionalProperties":false}`, `{"x-a":1,"y":1}`, []string{"arguments.y: unknown field"}},
 		{"content", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"b":{"contentEncoding":"base64"}}}`, `{"b":"%%secret"}`, []string{"arguments.b: does not hold the declared content"}},

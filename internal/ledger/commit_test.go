@@ -271,9 +271,7 @@ func TestSharedSync(t *testing.T) {
 	if first := <-done; first != 0 {
 		t.Errorf("the first sync acknowledged commit %d", first)
 	}
-	for range 20 {
-		g.goOn <- nil
-	}
+	close(g.goOn)
 	for range 20 {
 		<-done
 	}
@@ -284,9 +282,6 @@ func TestSharedSync(t *testing.T) {
 	}
 	if evs := checkWhole(t, dir); len(evs) != 21 {
 		t.Errorf("%d events", len(evs))
-	}
-	for range 10 {
-		g.goOn <- nil // for Close
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // faulty makes chosen steps fail. The zero value lets everything through.
@@ -21,6 +23,7 @@ type faulty struct {
 	err      error // of that write
 	truncate error
 	save     error
+	failed   func() // called at the failing write, unless nil
 }
 
 func (f *faulty) Write(p []byte) (int, error) {
@@ -29,6 +32,9 @@ func (f *faulty) Write(p []byte) (int, error) {
 	}
 	err := f.err
 	f.err = nil
+	if f.failed != nil {
+		f.failed()
+	}
 	if f.short == 0 {
 		return 0, err
 	}
@@ -99,35 +105,37 @@ func TestShortWriteFailsItsBatch(t *testing.T) {
 	first := make(chan error, 1)
 	go func() { _, err := commit(l, Note, nil); first <- err }()
 	<-g.entered
-	// A sync is running, so the next commits collect.
+	// A sync is running, so the next commits collect, until the write of the
+	// batch lets all syncs go.
 	full := errors.New("no space left on device")
+	f.failed = func() { close(g.goOn) }
 	errs := make(chan error, 8)
 	err := l.Commit(ctx, func(tx *Tx) error {
 		for range cap(errs) {
 			go func() { _, err := commit(l, Note, nil); errs <- err }()
 		}
-		for queued := 0; queued < cap(errs); {
+		for queued := 0; queued < cap(errs); runtime.Gosched() {
 			l.gate.mu.Lock()
 			queued = len(l.gate.queue)
 			l.gate.mu.Unlock()
 		}
+		l.batch.since = time.Now() // however long that took
 		f.short, f.err = 200, full
 		_, err := tx.Add(Note, nil)
 		return err
 	})
-	// The commits may fall into two batches when they take long: whoever
-	// shared the write failed, whoever came later did not.
+	if !errors.Is(err, full) {
+		t.Errorf("the first of the batch: %v", err)
+	}
+	// Whoever shared the write failed; a batch ends when it takes long, and
+	// who came after that did not.
 	failed := 0
 	for range cap(errs) {
-		g.goOn <- nil
 		if err := <-errs; errors.Is(err, full) {
 			failed++
 		} else if err != nil {
 			t.Error(err)
 		}
-	}
-	if !errors.Is(err, full) {
-		t.Errorf("the first of the batch: %v", err)
 	}
 	if err := <-first; err != nil {
 		t.Error(err)
@@ -136,9 +144,6 @@ func TestShortWriteFailsItsBatch(t *testing.T) {
 		t.Errorf("%d events, %d failed", len(evs), failed)
 	}
 	sameFold(t, dir, &state)
-	for range 10 {
-		g.goOn <- nil
-	}
 }
 
 // TestCutFails: half a line that cannot be taken back ends the Log; the next
@@ -463,7 +468,8 @@ func TestRecoveryInterrupted(t *testing.T) {
 	})
 }
 
-// TestTwoTornTails: an older copy of the same name is not overwritten.
+// TestTwoTornTails: an older copy of the same name is not overwritten, and both
+// get their event.
 func TestTwoTornTails(t *testing.T) {
 	dir, data := filled(t, 1)
 	old := filepath.Join(dir, tornPrefix+"2")
@@ -473,17 +479,15 @@ func TestTwoTornTails(t *testing.T) {
 	writeFile(t, dir, append(data, "newer"...))
 	open(t, dir, Options{}).Close()
 	open(t, dir, Options{}).Close()
-	if evs := events(t, dir); types(evs) != "note ledger_recovered" {
+	if evs := events(t, dir); types(evs) != "note ledger_recovered ledger_recovered" {
 		t.Error(types(evs))
 	}
-	for path, want := range map[string]string{old: "older", old + "-2": "newer"} {
+	for path, want := range map[string]string{old: "older", filepath.Join(dir, tornPrefix+"3"): "newer"} {
 		if got, err := os.ReadFile(path); string(got) != want {
 			t.Errorf("%s holds %q, %v", path, got, err)
 		}
 	}
-	if rep, err := Verify(dir, nil, nil); err != nil || len(rep.Torn) != 1 {
-		t.Errorf("verify names %q, %v", rep.Torn, err)
-	}
+	checkWhole(t, dir)
 }
 
 // TestShrunk: a file that got shorter under an open Log is no ledger any more.

@@ -20,7 +20,7 @@ func (l *Log) load() error {
 		err = l.catchUp()
 	}
 	if err == nil {
-		err = l.finishRecovery()
+		err = l.finishRecovery(Recovered{})
 	}
 	if err == nil {
 		err = l.settleStarts()
@@ -58,7 +58,7 @@ func (l *Log) catchUp() error {
 		err = l.fold(size)
 	}
 	if err == nil && l.unfinished {
-		err = l.finishRecovery()
+		err = l.finishRecovery(Recovered{})
 	}
 	return err
 }

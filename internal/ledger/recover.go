@@ -69,7 +69,10 @@ func (l *Log) recoverTail(tail line) error {
 	// True now: the file holds whole events only. A crash leaves the copy
 	// with the seq of the event that is missing; finishRecovery adds it.
 	l.syncer.wrote(l.end)
-	return l.addRecovered(rec)
+	if rec.File == "" {
+		return l.addRecovered(rec)
+	}
+	return l.finishRecovery(rec)
 }
 
 func (l *Log) addRecovered(rec Recovered) error {
@@ -99,13 +102,11 @@ func wholeEvent(head Head, tail line) int {
 
 // saveTorn keeps dropped in a file that is named after the ledger_recovered to
 // come. A file of that name with the same bytes was left by an attempt that
-// came no further; one with other bytes, by an older tail: both stay.
+// came no further; one with other bytes waits for an event of its own, so that
+// this one's is the next.
 func (l *Log) saveTorn(seq int64, sum string, dropped func() io.Reader) (string, error) {
-	for n := 1; ; n++ {
-		name := tornPrefix + strconv.FormatInt(seq, 10)
-		if n > 1 {
-			name += "-" + strconv.Itoa(n)
-		}
+	for ; ; seq++ {
+		name := tornName(seq)
 		err := l.disk.save(name, dropped())
 		if !errors.Is(err, fs.ErrExist) {
 			return name, err
@@ -115,6 +116,8 @@ func (l *Log) saveTorn(seq int64, sum string, dropped func() io.Reader) (string,
 		}
 	}
 }
+
+func tornName(seq int64) string { return tornPrefix + strconv.FormatInt(seq, 10) }
 
 func sumFile(path string) (size int64, sum string, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
@@ -127,20 +130,29 @@ func sumFile(path string) (size int64, sum string, err error) {
 	return size, hex.EncodeToString(h.Sum(nil)), err
 }
 
-// finishRecovery appends the ledger_recovered that a crash within recoverTail
-// left out: the copy of the tail is there, named after the next seq.
-func (l *Log) finishRecovery() error {
-	name := tornPrefix + strconv.FormatInt(l.head.Seq+1, 10)
-	size, sum, err := sumFile(filepath.Join(l.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		l.unfinished = false // somebody else has done it
-		return nil
+// finishRecovery appends ledger_recovered as long as there is a copy of a tail
+// that is named after the next seq: rec for its own, and for those that crashes
+// within recoverTail left without one, what the copy tells.
+func (l *Log) finishRecovery(rec Recovered) error {
+	for {
+		name := tornName(l.head.Seq + 1)
+		size, sum, err := sumFile(filepath.Join(l.dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			l.unfinished = false
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", filepath.Join(filepath.Dir(l.name), name), cause(err))
+		}
+		l.repaired = true
+		next := Recovered{DroppedBytes: size, SHA256: sum, Offset: l.end, File: name}
+		if name == rec.File {
+			next = rec
+		}
+		if err := l.addRecovered(next); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", filepath.Join(filepath.Dir(l.name), name), cause(err))
-	}
-	l.repaired = true
-	return l.addRecovered(Recovered{DroppedBytes: size, SHA256: sum, Offset: l.end, File: name})
 }
 
 // settleStarts writes tool_unknown for each start whose process is gone.

@@ -82,6 +82,7 @@ func (e *Engine) evaluate(ctx context.Context, input *ast.Term) (*ast.Term, erro
 		WithCompiler(e.compiler).
 		WithStore(e.store).
 		WithTransaction(e.txn).
+		WithBaseCache(baseDocuments{e.data}).
 		WithInput(input).
 		WithCancel(cancel).
 		WithMetrics(metrics.NoOp()).
@@ -103,6 +104,24 @@ func (e *Engine) evaluate(ctx context.Context, input *ast.Term) (*ast.Term, erro
 	}
 	return result, nil
 }
+
+// baseDocuments answers OPA's reads of data straight from the data. OPA means a
+// cache that fills as one evaluation goes on; data that never changes needs none.
+type baseDocuments struct {
+	data ast.Object
+}
+
+// Get returns the document at ref, nil when there is none.
+func (b baseDocuments) Get(ref ast.Ref) ast.Value {
+	v, err := b.data.Find(ref[1:])
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// Put is never needed: what could be put is there.
+func (baseDocuments) Put(ast.Ref, ast.Value) {}
 
 // evaluationTrouble gives each way in which an evaluation ends without a result
 // its own code. OPA's messages name rules and built-ins; those that quote values

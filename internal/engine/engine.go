@@ -33,6 +33,8 @@ type Source struct {
 	Overlay fs.FS            // more families, data keys and codes on top of FS; nil: none
 	Schemas fs.FS            // holds input.json and data.json
 	Log     func(string)     // hears of a panic inside OPA, with its stack; nil: nobody does
+
+	asWritten bool // tests: leave the decision's rules as they are
 }
 
 // Engine is a loaded policy tree. It is immutable and safe for concurrent use.
@@ -107,7 +109,9 @@ func load(src Source, p *problems) (*Engine, error) {
 	if len(modules) < len(t.modules) || schema == nil {
 		return nil, p.err() // what does not parse leaves holes that would read as more mistakes
 	}
-	unroll(modules, public)
+	if !src.asWritten {
+		unroll(modules, public)
+	}
 	compiler := compileModules(modules, data, schema, caps, p)
 	if err := p.err(); err != nil {
 		return nil, err

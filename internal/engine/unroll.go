@@ -45,47 +45,55 @@ func unroll(modules []module, public []Rule) {
 }
 
 // asksAll returns the kind of set that a rule asks of every family, "" when the
-// rule does anything else.
+// rule does anything else. Only `some _ in data.runlens.rules[_].<kind>` alone
+// will do: under a negation or in a comprehension one rule for each family
+// would not mean the same.
 func asksAll(r *ast.Rule) string {
-	if r.Else != nil || r.Default || len(r.Head.Args) > 0 || r.Head.Key != nil || len(r.Body) != 1 || len(r.Body[0].With) > 0 || r.Body[0].Negated ||
-		r.Head.Value == nil || !r.Head.Value.Equal(ast.BooleanTerm(true)) {
+	if r.Else != nil || r.Default || r.Head.RuleKind() != ast.SingleValue || len(r.Head.Args) > 0 || len(r.Head.Ref()) != 1 ||
+		!r.Head.Value.Equal(ast.InternedTerm(true)) || len(r.Body) != 1 || len(r.Body[0].With) > 0 || r.Body[0].Negated {
 		return ""
 	}
-	kind, refs := "", 0
-	ast.WalkRefs(r.Body, func(ref ast.Ref) bool {
-		refs++
-		if family := familyTerm(ref); family != nil {
-			kind = string(ref[4].Value.(ast.String))
-		}
-		return false
-	})
-	if refs != 2 { // the question itself, and the operator of `in`
+	ref := asked(r)
+	if ref == nil {
 		return ""
 	}
-	return kind
+	kind, _ := ref[4].Value.(ast.String)
+	return string(kind)
 }
 
-// familyTerm returns the wildcard of data.runlens.rules[_].<kind>.
-func familyTerm(ref ast.Ref) *ast.Term {
-	if len(ref) != 5 || !ref[:3].Equal(ast.MustParseRef("data."+folder+".rules")) {
+// asked returns the reference in a body that is `some _ in data.runlens.rules[_].<kind>`.
+func asked(r *ast.Rule) ast.Ref {
+	decl, ok := r.Body[0].Terms.(*ast.SomeDecl)
+	if !ok || len(decl.Symbols) != 1 {
 		return nil
 	}
-	name, isVar := ref[3].Value.(ast.Var)
-	_, named := ref[4].Value.(ast.String)
-	if !isVar || !named || !strings.HasPrefix(string(name), ast.WildcardPrefix) {
+	call, ok := decl.Symbols[0].Value.(ast.Call)
+	if !ok || len(call) != 3 || !call[0].Value.(ast.Ref).Equal(ast.Member.Ref()) || !wildcard(call[1]) {
 		return nil
 	}
-	return ref[3]
+	ref, ok := call[2].Value.(ast.Ref)
+	if !ok || len(ref) != 5 || !wildcard(ref[3]) {
+		return nil
+	}
+	for i, key := range []string{folder, "rules"} {
+		if s, ok := ref[i+1].Value.(ast.String); !ok || string(s) != key {
+			return nil
+		}
+	}
+	if !ref[0].Equal(ast.DefaultRootDocument) {
+		return nil
+	}
+	return ref
+}
+
+func wildcard(t *ast.Term) bool {
+	name, ok := t.Value.(ast.Var)
+	return ok && strings.HasPrefix(string(name), ast.WildcardPrefix)
 }
 
 // askOne is the rule with the wildcard written out.
 func askOne(r *ast.Rule, family string) *ast.Rule {
 	one := r.Copy()
-	ast.WalkRefs(one.Body, func(ref ast.Ref) bool {
-		if t := familyTerm(ref); t != nil {
-			t.Value = ast.String(family)
-		}
-		return false
-	})
+	asked(one)[3].Value = ast.String(family)
 	return one
 }

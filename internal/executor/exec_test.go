@@ -196,6 +196,25 @@ func TestWriteJSON(t *testing.T) {
 	}
 }
 
+// TestListRunFiles lists what the run has written, and nothing that could not be
+// read.
+func TestListRunFiles(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "runs/r/artifacts/a.json", "{}")
+	write(t, project, "runs/r/artifacts/.env", "x")
+	link(t, "../../../data/secret", filepath.Join(project, "runs/r/artifacts/out"))
+	x := open(t, project, nil)
+	r := x.Exec(context.Background(), []byte(`{"name":"list_run_files","arguments":{}}`), "r")
+	text, err := json.Marshal(r.Output)
+	if err != nil || r.Status != executor.StatusSuccess {
+		t.Fatalf("%v %+v", err, r)
+	}
+	if got := string(text); !strings.Contains(got, `"a.json"`) || strings.Contains(got, ".env") || strings.Contains(got, "out") ||
+		!strings.Contains(got, `"withheld_entries":2`) {
+		t.Errorf("output %s", got)
+	}
+}
+
 // TestWhereItEnds denies by the object, not by the spelling.
 func TestWhereItEnds(t *testing.T) {
 	project := canonical(t)

@@ -208,7 +208,10 @@ func (p *proposal) openTargets() {
 			Param: t.Param, Access: t.Access, Raw: raw, Requested: requested, Recursive: t.Recursive,
 			Absolute: p.tool.Absolute, CreateParents: p.tool.CreateParents, Below: p.x.below,
 		}
-		if !present || p.withheld(t.Param) {
+		switch {
+		case t.Param == "":
+			req.Raw = requested // the manifest's own path, not the model's
+		case !present || p.withheld(t.Param):
 			// Nothing to open: an empty name is a fact that policy refuses.
 			req.Raw, req.Requested = "", ""
 		}
@@ -344,8 +347,8 @@ func childEnv(path []string) []string {
 }
 
 // admitEntry judges one entry below a listed target as if the call had asked
-// for it: handlers show only what could be asked for. What is shown is a name,
-// so an entry is judged for reading without its size.
+// for it too: handlers show only what could be asked for. What is shown is a
+// name, so an entry is judged for reading without its size.
 func (p *proposal) admitEntry(entry *resolve.Object) bool {
 	in := p.input
 	t := entry.Facts
@@ -353,6 +356,6 @@ func (p *proposal) admitEntry(entry *resolve.Object) bool {
 	if t.Kind == facts.Directory {
 		t.Access = facts.List
 	}
-	in.Targets = []facts.Target{t}
+	in.Targets = append(slices.Clone(p.input.Targets), t)
 	return p.x.cfg.Engine.Decide(context.Background(), &in).Effect == engine.Allow
 }

@@ -164,28 +164,35 @@ func (s *supervisor) members(f *family) []process {
 func (f *family) claim(below map[int]process) {
 	own, _ := unix.Getsid(0)
 	sessions := map[int]struct{}{f.leader.pid: {}}
-	read := map[int]struct{}{}
+	unknown := map[int]process{}
+	for pid, p := range below {
+		if _, ok := f.known[p.id]; !ok {
+			unknown[pid] = p
+		} else if p.session != own {
+			sessions[p.session] = struct{}{}
+		}
+	}
+	marked := map[int]bool{}
 	for again := true; again; {
 		again = false
-		for _, p := range below {
-			if _, ok := f.known[p.id]; ok {
-				if p.session != own {
-					sessions[p.session] = struct{}{}
-				}
-				continue
-			}
+		for pid, p := range unknown {
 			_, parent := f.known[below[p.parent].id]
 			_, session := sessions[p.session]
 			if !parent && !session {
-				if _, done := read[p.pid]; done {
-					continue
+				carries, asked := marked[pid]
+				if !asked {
+					carries = p.carries(f.marker)
+					marked[pid] = carries
 				}
-				read[p.pid] = struct{}{}
-				if !p.carries(f.marker) {
+				if !carries {
 					continue
 				}
 			}
 			f.known[p.id] = struct{}{}
+			if p.session != own {
+				sessions[p.session] = struct{}{}
+			}
+			delete(unknown, pid)
 			again = true
 		}
 	}

@@ -182,13 +182,13 @@ func (c *child) start() (<-chan struct{}, error) {
 	return exited, <-started
 }
 
-// reap takes the command's exit status. One that can't be killed (it hangs in
-// the kernel) is left to a goroutine.
+// reap takes the command's exit status. A command that can't be killed (it hangs
+// in the kernel) is left to a goroutine.
 func (c *child) reap(exited <-chan struct{}) ending {
 	end := ending{exit: -1}
 	select {
 	case <-exited:
-	default:
+	case <-time.After(pipeGrace): // it may be dead, and the waiting thread late
 		go c.cmd.Wait()
 		return end
 	}

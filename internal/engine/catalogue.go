@@ -38,8 +38,8 @@ func catalogue(data *node, public []Rule, emits []emitter, name string, p *probl
 			p.add(e.file, e.line, cmp.Or(didYouMean(e.code, names), "declare it in data.runlens.codes"), "code %s is unknown", cut(e.code))
 		case c.File == "":
 			p.add(e.file, e.line, "", "code %s belongs to RunLens itself, no rule can emit it", cut(e.code))
-		case c.Title == "":
-			c.Title = e.title
+		case c.ruleFile == "":
+			c.Title, c.ruleFile, c.ruleLine = e.title, e.file, e.line
 		}
 	}
 	for _, r := range public {

@@ -10,6 +10,9 @@ type Code struct {
 	Effects   []string // verdicts that rules give with it; empty for codes that Go emits
 	File      string   // where it is declared; "" for codes that Go emits
 	Line      int
+
+	ruleFile string // where the first rule that emits it stands
+	ruleLine int
 }
 
 // goCodes are the codes that no rule can emit, because there was no decision to

@@ -111,6 +111,9 @@ func (c *contract) reason(r *Reason, value ast.Value, effect Effect, i int) {
 		return
 	}
 	r.Gate, r.Remedy, r.Retryable = code.Gate, code.Remedy, code.Retryable
+	if r.File == "" {
+		r.File, r.Line = code.ruleFile, code.ruleLine
+	}
 	if fits := c.fits(code, effect, i); fits != "" {
 		c.fail(at(i, "code"), fits)
 	}

@@ -58,6 +58,9 @@ func TestDecide(t *testing.T) {
 	if v.Effect != Allow || v.Reasons[0].Code != "allowed" || v.MaxBytes != 5000000 {
 		t.Errorf("read: %+v", v)
 	}
+	if r := shipped(t).Decide(t.Context(), readCall()).Reasons[0]; r.Code != "allowed" || r.File != "policies/runlens/decision.rego" || r.Line == 0 {
+		t.Errorf("the shipped policy on a read: %+v", r)
+	}
 	in := readCall()
 	in.Tool = nil
 	in.Call.Tool = "nope"

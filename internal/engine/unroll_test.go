@@ -34,7 +34,7 @@ func TestUnrollTakesOnlyTheOneQuestion(t *testing.T) {
 		{"_x if some _ in data.runlens.rules[_].deny", "deny"},
 		{"_x if some _ in data.runlens.rules[_].ask", "ask"},
 		{"_x if some y in data.runlens.rules[_].deny", ""},
-		{"_x if some f; data.runlens.rules[f].deny", ""},
+		{"_x if { some f; data.runlens.rules[f].deny }", ""},
 		{"_x := 1 if some _ in data.runlens.rules[_].deny", ""},
 		{"_x := false if some _ in data.runlens.rules[_].deny", ""},
 		{"_x if not data.runlens.rules[_].deny", ""},

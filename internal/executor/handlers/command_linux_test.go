@@ -283,6 +283,8 @@ func TestCommandKilled(t *testing.T) {
 		{"flooding from a session", []string{"fork", "2", "session", "flood"}, 3, "SIGTERM"},
 		{"closed output", []string{"closed"}, 1, "SIGTERM"},
 		{"stopped", []string{"stopped"}, 1, "SIGKILL"},
+		{"without its first thread", []string{"headless"}, 1, "SIGTERM"},
+		{"children without their first thread", []string{"fork", "2", "session", "headless"}, 3, "SIGTERM"},
 		{"forking without end", []string{"bomb"}, 50, "SIGTERM"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

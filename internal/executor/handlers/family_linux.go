@@ -13,7 +13,7 @@ import (
 type process struct {
 	id
 	parent, group, session int
-	zombie                 bool
+	zombie                 bool // all of it has ended; only its number is left to be reaped
 }
 
 // id tells a process from a later one with the same number.
@@ -203,10 +203,9 @@ func (f *family) claim(below map[int]process) {
 // first command, belong to no family, and this process did not start them. The
 // dead among them are reaped here. There are no others to tell while this
 // process has started something other than commands.
-func (s *supervisor) strays(below map[int]process) []process {
+func (s *supervisor) strays(below map[int]process) (strays []process) {
 	self := os.Getpid()
 	own, _ := unix.Getsid(0)
-	var living []process
 	var started map[int]struct{}
 	for _, p := range below {
 		if p.parent != self || s.knows(p.id) {
@@ -220,16 +219,15 @@ func (s *supervisor) strays(below map[int]process) []process {
 		s.foreign = s.foreign || here
 		switch {
 		case here || p.session == own || p.start < s.since:
-		case !p.zombie:
-			living = append(living, p)
-		case s.complete(started):
-			p.reap()
+		case p.zombie && s.complete(started) && p.reap():
+		default:
+			strays = append(strays, p)
 		}
 	}
 	if s.foreign {
 		return nil
 	}
-	return living
+	return strays
 }
 
 // complete says whether started can be relied on: it must name the leaders.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,6 +46,18 @@ func probe(mode []string) {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		time.Sleep(lifetime)
+	case "headless": // the first thread ends, the others run on
+		for range 1000 {
+			go func() {
+				runtime.LockOSThread()
+				if syscall.Gettid() == syscall.Getpid() {
+					fmt.Println("ready")
+					syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
+				}
+				time.Sleep(time.Millisecond)
+			}()
+		}
 		time.Sleep(lifetime)
 	case "closed":
 		fmt.Println("ready")

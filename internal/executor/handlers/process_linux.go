@@ -42,11 +42,10 @@ func readProcess(pid int) (p process, ok bool) {
 		return n
 	}
 	ok = true
-	p = process{
-		id:     id{pid: pid},
-		zombie: bytes.ContainsAny(field[0], "ZXx"),
-		parent: number(1), group: number(2), session: number(3),
-	}
+	p = process{id: id{pid: pid}, parent: number(1), group: number(2), session: number(3)}
+	// A process whose first thread has ended looks like a zombie while its other
+	// threads run on.
+	p.zombie = bytes.ContainsAny(field[0], "ZXx") && number(17) <= 1
 	p.start, err = strconv.ParseUint(string(field[19]), 10, 64)
 	return p, ok && err == nil
 }

@@ -36,8 +36,8 @@ func (tx *Tx) Head() Head { return tx.head }
 
 // Add appends an event of one of the package's types and returns its seq.
 // payload is anything that encoding/json turns into an object, or a
-// json.RawMessage or []byte that already is one, taken as it is spelt; nil is
-// an empty one. After an error the Tx is void: Commit returns that error too.
+// json.RawMessage or []byte that already is one, taken as it is spelt (it must
+// not change until Commit returns), or an Encoded; nil is an empty one. After an error the Tx is void: Commit returns that error too.
 func (tx *Tx) Add(typ string, payload any) (int64, error) {
 	if tx.err != nil {
 		return 0, tx.err
@@ -59,9 +59,10 @@ func (tx *Tx) add(typ string, payload any) error {
 	}
 	ev := Event{
 		V: version, RunID: tx.head.RunID, Seq: tx.head.Seq + 1, Type: typ, Payload: raw, Prev: tx.head.Hash,
-		TS: tx.log.opt.Now().UTC().Format(tsLayout),
 	}
-	if !validTS(ev.TS) {
+	now := tx.log.opt.Now().UTC()
+	ev.TS = now.Format(tsLayout)
+	if year := now.Year(); year < 0 || year > 9999 {
 		return errors.New("the clock is outside the years 0 to 9999")
 	}
 	b := tx.log.batch

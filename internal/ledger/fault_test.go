@@ -195,7 +195,7 @@ func TestOthersRepair(t *testing.T) {
 // TestCutEverywhere cuts a ledger at every byte. Whole events survive, the rest
 // is kept aside and said, and the run goes on.
 func TestCutEverywhere(t *testing.T) {
-	_, data := filled(t, 3)
+	_, data := filled(t, 2)
 	base := t.TempDir()
 	for cut := range len(data) + 1 {
 		dir := filepath.Join(base, fmt.Sprint(cut), "r1")
@@ -407,7 +407,7 @@ func TestLongTail(t *testing.T) {
 // TestLongestLine: the limit itself is reached.
 func TestLongestLine(t *testing.T) {
 	dir := runDir(t)
-	l := open(t, dir, Options{})
+	l := open(t, dir, Options{wrap: func(d disk) disk { return unsynced{d} }})
 	empty := mustCommit(t, l, Note, json.RawMessage(`{"a":""}`))
 	room := MaxLine - int(events(t, dir)[0].Size)
 	if _, err := commit(l, Note, json.RawMessage(`{"a":"`+strings.Repeat("x", room+1)+`"}`)); err == nil {

@@ -93,18 +93,50 @@ func TestParseRefuses(t *testing.T) {
 	}
 	payload := `{"i":1}`
 	for _, swap := range [][2]string{
-		{`{"v":1`, `{"v":2`}, {`{"v":1`, `{ "v":1`}, {`{"v":1`, `{"v":1.0`}, {`{"v":1`, `{"v":1,"v":1`},
-		{`"r1"`, `""`}, {`"r1"`, `"\u00721"`}, {`"r1"`, `"../x"`}, {`"run_id"`, `"Run_id"`},
-		{`"seq":1`, `"seq":01`}, {`"seq":1`, `"seq":+1`}, {`"seq":1`, `"seq":0`}, {`"seq":1`, `"seq":-1`},
-		{`"seq":1`, `"seq":1.0`}, {`"seq":1`, `"seq":"1"`}, {`"seq":1`, `"seq":9223372036854775808`},
-		{`124456Z`, `124456+00:00`}, {`124456Z`, `1244567Z`}, {`124456Z`, `12445Z`}, {`.124456Z`, `,124456Z`},
-		{`2026-03-01`, `2026-02-30`}, {`"note"`, `"Note"`}, {`"note"`, `"verdict"`},
-		{payload, `[1]`}, {payload, `1`}, {payload, `null`}, {payload, ``}, {payload, `{"i":1},"x":1`},
-		{payload, `{"i": 1}`}, {payload, `{"i":1,"i":1}`}, {payload, `{"i":1,"\u0069":1}`}, {payload, `{"i":01}`},
-		{payload, `{"i":"\ud800"}`}, {payload, `{"i":"\udc00\ud800"}`}, {payload, "{\"i\":\"\xff\"}"},
-		{payload, "{\"i\":\"\t\"}"}, {payload, `{"i":"\x"}`}, {payload, `{"i":tru}`}, {payload, `{"i":1}}`},
+		{`{"v":1`, `{"v":2`},
+		{`{"v":1`, `{ "v":1`},
+		{`{"v":1`, `{"v":1.0`},
+		{`{"v":1`, `{"v":1,"v":1`},
+		{`"r1"`, `""`},
+		{`"r1"`, `"\u00721"`},
+		{`"r1"`, `"../x"`},
+		{`"run_id"`, `"Run_id"`},
+		{`"seq":1`, `"seq":01`},
+		{`"seq":1`, `"seq":+1`},
+		{`"seq":1`, `"seq":0`},
+		{`"seq":1`, `"seq":-1`},
+		{`"seq":1`, `"seq":1.0`},
+		{`"seq":1`, `"seq":"1"`},
+		{`"seq":1`, `"seq":9223372036854775808`},
+		{`124456Z`, `124456+00:00`},
+		{`124456Z`, `1244567Z`},
+		{`124456Z`, `12445Z`},
+		{`.124456Z`, `,124456Z`},
+		{`2026-03-01`, `2026-02-30`},
+		{`"note"`, `"Note"`},
+		{`"note"`, `"verdict"`},
+		{payload, `[1]`},
+		{payload, `1`},
+		{payload, `null`},
+		{payload, ``},
+		{payload, `{"i":1},"x":1`},
+		{payload, `{"i": 1}`},
+		{payload, `{"i":1,"i":1}`},
+		{payload, `{"i":1,"\u0069":1}`},
+		{payload, `{"i":01}`},
+		{payload, `{"i":"\ud800"}`},
+		{payload, `{"i":"\udc00\ud800"}`},
+		{payload, "{\"i\":\"\xff\"}"},
+		{payload, "{\"i\":\"\t\"}"},
+		{payload, `{"i":"\x"}`},
+		{payload, `{"i":tru}`},
+		{payload, `{"i":1}}`},
 		{payload, `{"i":` + strings.Repeat("[", 1001) + strings.Repeat("]", 1001) + `}`},
-		{`"prev":"0`, `"prev":"A`}, {`"prev":"0`, `"prev":"`}, {`"prev":"0`, `"prev":"00`}, {`0"}`, `0"} `}, {`0"}`, `0",}`},
+		{`"prev":"0`, `"prev":"A`},
+		{`"prev":"0`, `"prev":"`},
+		{`"prev":"0`, `"prev":"00`},
+		{`0"}`, `0"} `},
+		{`0"}`, `0",}`},
 		{`"type":"note","payload":{"i":1}`, `"payload":{"i":1},"type":"note"`},
 	} {
 		bad := strings.Replace(good, swap[0], swap[1], 1)
@@ -124,6 +156,43 @@ func TestParseRefuses(t *testing.T) {
 		if err != nil || string(ev.Payload) != swap || string(ev.AppendLine(nil)) != line {
 			t.Errorf("payload %s: %v, %s", swap, err, ev.Payload)
 		}
+	}
+}
+
+// TestStrings puts each byte at each place of the eight that are looked at
+// together.
+func TestStrings(t *testing.T) {
+	for c := range 256 {
+		for at := range 20 {
+			for _, filler := range []string{"x", "\x7f", "é"} {
+				text := strings.Repeat(filler, at) + string([]byte{byte(c)}) + strings.Repeat(filler, 20-at)
+				_, err := scanPayload([]byte(`{"a":"` + text + `"}`))
+				if want := c >= 0x20 && c != '"' && c != '\\' && c < 0x80; (err == nil) != want {
+					t.Fatalf("byte %#x behind %d × %q: %v", c, at, filler, err)
+				}
+			}
+		}
+	}
+}
+
+// TestEncoded: made ahead, it is the same event.
+func TestEncoded(t *testing.T) {
+	dir := runDir(t)
+	l := open(t, dir, Options{})
+	enc, err := Encode(started(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, l, ToolAllowed, nil)
+	mustCommit(t, l, ToolStarted, enc)
+	if evs := checkWhole(t, dir); string(evs[1].Payload) != `{"verdict_seq":1}` {
+		t.Errorf("%s", evs[1].Payload)
+	}
+	if _, err := commit(l, Note, Encoded{}); err == nil {
+		t.Error("the zero Encoded is accepted")
+	}
+	if _, err := Encode(json.RawMessage(`[]`)); err == nil {
+		t.Error("an array is encoded")
 	}
 }
 
@@ -162,10 +231,18 @@ func TestAddPayloads(t *testing.T) {
 		{[]byte(`{"a":1}`), `{"a":1}`},
 		{json.RawMessage(" {\n\t\"a\" : [ 1 , 2 ] }\r\n"), `{"a":[1,2]}`},
 		{map[string]any{"raw": json.RawMessage(`{"x": 1.50}`)}, `{"raw":{"x":1.50}}`},
-		{"text", ""}, {[]int{1}, ""}, {1, ""}, {true, ""},
-		{json.RawMessage(`{"a":1,"a":2}`), ""}, {json.RawMessage(`{"a":1}{}`), ""}, {json.RawMessage(``), ""},
-		{json.RawMessage(`{"a":1`), ""}, {json.RawMessage("{\"a\":\"\n\"}"), ""}, {json.RawMessage("{\"\xff\":1}"), ""},
-		{map[string]any{"a": math.NaN()}, ""}, {func() {}, ""},
+		{"text", ""},
+		{[]int{1}, ""},
+		{1, ""},
+		{true, ""},
+		{json.RawMessage(`{"a":1,"a":2}`), ""},
+		{json.RawMessage(`{"a":1}{}`), ""},
+		{json.RawMessage(``), ""},
+		{json.RawMessage(`{"a":1`), ""},
+		{json.RawMessage("{\"a\":\"\n\"}"), ""},
+		{json.RawMessage("{\"\xff\":1}"), ""},
+		{map[string]any{"a": math.NaN()}, ""},
+		{func() {}, ""},
 		{map[string]any{"a": json.RawMessage(`{"b":1,"b":1}`)}, ""},
 	} {
 		before := len(events(t, dir))

@@ -2,9 +2,11 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,6 +21,19 @@ type links struct {
 	file             string
 }
 
+// Encoded is a payload in the ledger's form. Making it before Commit keeps the
+// work on a large one out of the critical section.
+type Encoded struct {
+	raw   json.RawMessage
+	found links
+}
+
+// Encode prepares payload for Tx.Add, which says what it may be.
+func Encode(payload any) (Encoded, error) {
+	raw, found, err := encodePayload(payload)
+	return Encoded{raw, found}, err
+}
+
 // encodePayload returns payload as one JSON object in the ledger's form, and
 // its links. Bytes that already have the form are returned as they are.
 func encodePayload(payload any) ([]byte, links, error) {
@@ -26,6 +41,11 @@ func encodePayload(payload any) ([]byte, links, error) {
 	switch p := payload.(type) {
 	case nil:
 		return []byte("{}"), links{}, nil
+	case Encoded:
+		if p.raw == nil {
+			return nil, links{}, errors.New("payload was not encoded")
+		}
+		return p.raw, p.found, nil
 	case json.RawMessage:
 		raw = p
 	case []byte:
@@ -252,24 +272,43 @@ func (s *scanner) key() ([]byte, error) {
 // str passes over a string and tells whether it holds an escape.
 func (s *scanner) str() (escaped bool, err error) {
 	p := s.p
-	for i := s.i + 1; i < len(p); i++ {
-		switch c := p[i]; {
-		case c == '"':
+	for i := plain(p, s.i+1); i < len(p); i = plain(p, i) {
+		switch p[i] {
+		case '"':
 			s.i = i + 1
 			return escaped, nil
-		case c < 0x20:
-			return false, fmt.Errorf("payload has a control character at byte %d", i)
-		case c == '\\':
+		case '\\':
 			escaped = true
 			n := escape(p[i:])
 			if n == 0 {
 				return false, fmt.Errorf("payload has a bad escape at byte %d", i)
 			}
-			i += n - 1
+			i += n
+		default:
+			return false, fmt.Errorf("payload has a control character at byte %d", i)
 		}
 	}
 	s.i = len(p)
 	return false, s.unexpected()
+}
+
+// plain returns the index of the first byte at or behind i that is a quote, a
+// backslash or a control character, len(p) when there is none. It looks at
+// eight bytes at a time: of v, the lowest byte whose top bit is set in
+// (v-n)&^v is the first that is smaller than n.
+func plain(p []byte, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(p); i += 8 {
+		v := binary.LittleEndian.Uint64(p[i:])
+		quote, slash := v^ones*'"', v^ones*'\\'
+		hit := (v-ones*0x20)&^v | (quote-ones)&^quote | (slash-ones)&^slash
+		if hit &= tops; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+	}
+	for ; i < len(p) && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\'; i++ {
+	}
+	return i
 }
 
 // escape returns the length of the escape that p begins with (a surrogate pair

@@ -423,8 +423,10 @@ func TestStartsOfOurs(t *testing.T) {
 			start(l, map[string]any{"verdict_seq": 1, "detached": true})
 			l.Close()
 		}, "tool_allowed tool_started"},
-		{"one of two", func(l *Log) { start(l, started(1)); release := l.Started(start(l, started(3))); release(); release() },
-			"tool_allowed tool_started tool_allowed tool_started tool_unknown"},
+		{
+			"one of two", func(l *Log) { start(l, started(1)); release := l.Started(start(l, started(3))); release(); release() },
+			"tool_allowed tool_started tool_allowed tool_started tool_unknown",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := runDir(t)

@@ -19,8 +19,8 @@ decision := {"verdict": "deny", "reasons": _reasons, "grant": {}} if {
 } else := {"verdict": "allow", "reasons": [_allowed], "grant": _grant} if {
 	not _asked
 	_clear
-} else := {"verdict": "allow", "reasons": [_approved], "grant": _grant} if {
-	_approved
+} else := {"verdict": "allow", "reasons": [_approved(approval)], "grant": _grant} if {
+	approval := _approval
 	_clear
 } else := {"verdict": "ask", "reasons": _reasons, "grant": {}} if {
 	_asked
@@ -76,12 +76,10 @@ _allowed := {"code": "allowed", "message": "allowed", "param": "", "detail": {}}
 # custom:
 #   code: allowed
 #   message: allowed by approval {approval} of {by}
-_approved := lib.reason(rego.metadata.rule(), {"approval": approval.seq, "by": approval.by}) if {
-	seq := min({usable.seq | some usable in input.approvals; _usable(usable)})
-	some approval in input.approvals
-	approval.seq == seq
-	_usable(approval)
-}
+_approved(approval) := lib.reason(rego.metadata.rule(), {"approval": approval.seq, "by": approval.by})
+
+# The oldest one that may be used.
+_approval := sort([[approval.seq, approval] | some approval in input.approvals; _usable(approval)])[0][1]
 
 _usable(approval) if {
 	approval.matches_call

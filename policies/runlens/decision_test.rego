@@ -47,6 +47,7 @@ test_more_calls_that_are_clear if {
 			{"tool": {"operation": "write"}},
 		),
 		testing.with_command({}),
+		object.union(testing.with_command({}), {"targets": testing.with_target({"access": "execute"}).targets}),
 		object.union(testing.with_targets([]), {"tool": {"operation": "compute"}}),
 	] {
 		runlens.decision.verdict == "allow" with input as call
@@ -67,11 +68,14 @@ test_allow_is_earned if {
 		testing.with_target({"path": "/srv/app/data-copy"}),
 		testing.with_target({"handle": false}),
 		testing.with_target({"resolution": "no_access"}),
+		testing.with_target({"resolution": "no_access", "access": "write"}),
 		testing.with_target({"resolution": "absent"}),
+		testing.with_target({"resolution": "absent", "access": "write", "kind": "fifo"}),
 		testing.with_target({"resolution": "absent", "access": "write", "kind": "none", "handle": false}),
 		testing.with_target({"resolution": "absent", "access": "read", "kind": "none"}),
 		testing.with_target({"resolution": "ok", "access": "write", "kind": "none"}),
 		testing.with_target({"kind": "fifo"}),
+		testing.with_target({"kind": "fifo", "recursive": true}),
 		testing.with_target({"kind": "directory"}),
 		testing.with_target({"kind": "directory", "access": "write", "recursive": true}),
 		testing.with_target({"access": "list"}),

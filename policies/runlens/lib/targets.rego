@@ -36,7 +36,6 @@ suits(target) if {
 suits(target) if {
 	target.kind == "none"
 	target.resolution == "absent"
-	target.access == "write"
 }
 
 # METADATA

@@ -97,6 +97,7 @@ root := {
 		"list",
 		"write",
 		"delete",
+		"execute",
 	],
 	"mount_id": 30,
 	"device": 64769,

@@ -31,7 +31,7 @@ deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "ope
 #   code: executable_not_found
 #   message: "no program {program} in the manifest's path ({resolution})"
 deny contains lib.reason(rego.metadata.rule(), {
-	"program": _program,
+	"program": concat("", array.slice(input.command.argv, 0, 1)),
 	"resolution": input.command.executable.resolution,
 }) if {
 	input.command.present == true
@@ -47,14 +47,9 @@ deny contains lib.reason(rego.metadata.rule(), {
 	"path": input.command.executable.path,
 	"causes": _causes,
 }) if {
-	input.command.present == true
 	input.command.executable.resolution == "ok"
 	count(_causes) > 0
 }
-
-_program := input.command.argv[0] if {
-	count(input.command.argv) > 0
-} else := ""
 
 _causes contains "not a file" if not input.command.executable.kind == "file"
 

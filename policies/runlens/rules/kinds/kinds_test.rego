@@ -91,6 +91,8 @@ test_reads_of_linked_files_where_data_refuses_them if {
 	reason := _reason("hard_link", "has 2 names", {"names": 2})
 	kinds.deny == {reason} with input as testing.with_target({"nlink": 2}) with data.runlens.hard_links.refuse_reads as true
 	kinds.deny == set() with input as testing.base with data.runlens.hard_links.refuse_reads as true
+	kinds.deny == set() with input as testing.with_target({"access": "delete", "nlink": 2})
+		with data.runlens.hard_links.refuse_reads as true
 }
 
 test_names_of_a_folder_do_not_count if {

@@ -12,7 +12,7 @@ import data.runlens.lib
 #   message: "{param}: the path is refused for {rules}"
 deny contains lib.reason(rego.metadata.rule(), {"param": target.param, "rules": rules}) if {
 	some target in input.targets
-	true in target.lexical
+	true in target.lexical # spares the list where there is none
 	rules := [rule | some rule, true in target.lexical; _refused(rule)]
 	count(rules) > 0
 }

@@ -35,7 +35,7 @@ deny contains lib.reason(rego.metadata.rule(), {
 	"bytes": bytes,
 	"limit": _write_limit,
 }) if {
-	input.call.payloads[0]
+	input.call.payloads[0] # spares the sum where there is none
 	bytes := sum([payload.bytes | some payload in input.call.payloads])
 	bytes > _write_limit
 }

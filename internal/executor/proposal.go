@@ -276,8 +276,8 @@ func (p *proposal) describeOutcome() {
 	clear(p.out.Normalized)
 	for _, t := range p.input.Targets {
 		switch {
-		case outside[t.Param]:
-			p.out.Normalized[t.Param] = t.Requested
+		case outside[t.Param] || t.Resolution != facts.OK && t.Resolution != facts.Absent:
+			p.out.Normalized[t.Param] = t.Requested // Path would be that of a folder above
 		case t.Path != "":
 			if _, set := p.out.Normalized[t.Param]; !set || t.Access != facts.Read {
 				p.out.Normalized[t.Param] = t.Path

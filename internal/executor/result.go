@@ -59,7 +59,7 @@ type Outcome struct {
 	Verdict engine.Verdict
 
 	ErrorCode  string            // "" on an allow, else the code of the stage that stopped the call
-	Normalized map[string]string // target parameter → canonical absolute path; as requested when outside every root
+	Normalized map[string]string // target parameter → canonical absolute path; as requested when outside every root or not found
 	MaxBytes   int64             // what a handler may return or write at most
 
 	PolicyRevision   string

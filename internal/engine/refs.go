@@ -18,8 +18,11 @@ func checkRefs(c *ast.Compiler, modules []module, data *node, p *problems) {
 				return false
 			}
 			missing, siblings := lookup(ref, c.RuleTree, data)
+			if missing == 0 {
+				return false
+			}
 			where := ref[:missing+1].String()
-			if missing == 0 || seen[where] {
+			if seen[where] {
 				return false
 			}
 			seen[where] = true
@@ -94,6 +97,9 @@ type spot struct {
 // lookup follows ref from data and returns the index of the first element that
 // leads nowhere, with the keys that stand beside it; 0 when all is defined.
 func lookup(ref ast.Ref, rules *ast.TreeNode, data *node) (missing int, siblings []string) {
+	if straight(ref, rules.Child(ref[0].Value)) {
+		return 0, nil
+	}
 	spots := []spot{{rules: rules.Child(ref[0].Value), data: data}}
 	for i := 1; i < len(ref); i++ {
 		var next []spot
@@ -117,6 +123,23 @@ func lookup(ref ast.Ref, rules *ast.TreeNode, data *node) (missing int, siblings
 		spots = next
 	}
 	return 0, nil
+}
+
+// straight tells whether ref leads to a rule by constants alone, as most do.
+func straight(ref ast.Ref, rules *ast.TreeNode) bool {
+	for _, t := range ref[1:] {
+		if rules == nil {
+			return false
+		}
+		if len(rules.Values) > 0 {
+			return true
+		}
+		if _, ok := t.Value.(ast.String); !ok {
+			return false
+		}
+		rules = rules.Child(t.Value)
+	}
+	return rules != nil && len(rules.Values) > 0
 }
 
 // step goes one element further. An element that is not a constant can be any

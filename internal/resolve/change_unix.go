@@ -71,10 +71,15 @@ func syncFolder(dir int) error {
 // taken, and loses the first: a crash in between leaves both names.
 func landNew(dir int, temp, name string) error {
 	err := renameNew(dir, temp, dir, name)
-	if err != ErrNoExchange {
-		return err
+	if err == ErrNoExchange {
+		err = linkNew(dir, temp, name)
 	}
-	if err = unix.Linkat(dir, temp, dir, name, 0); err == unix.EEXIST {
+	return err
+}
+
+func linkNew(dir int, temp, name string) error {
+	err := unix.Linkat(dir, temp, dir, name, 0)
+	if err == unix.EEXIST {
 		return ErrChanged
 	}
 	if err == nil {

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,6 +95,7 @@ func TestMountsChild(t *testing.T) {
 		t.Errorf("mounts of roots: %+v", roots)
 	}
 
+	fullDisk(t, project)
 	if err := unix.Mount("proc", filepath.Join(project, "src/proc"), "proc", 0, ""); err != nil {
 		t.Logf("no second proc: %v", err)
 		return
@@ -109,5 +111,34 @@ func TestMountsChild(t *testing.T) {
 				t.Errorf("%s: %s at %q", p, f.Resolution, f.Path)
 			}
 		}
+	}
+}
+
+// fullDisk writes to a file system that is too small: the old file stays, and
+// nothing is left over.
+func fullDisk(t *testing.T, project string) {
+	must(t, os.Mkdir(filepath.Join(project, "small"), 0o755))
+	small := filepath.Join(project, "small")
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=64k"); err != nil {
+		t.Logf("no tmpfs: %v", err)
+		return
+	}
+	t.Cleanup(func() { must(t, unix.Unmount(small, unix.MNT_DETACH)) })
+	must(t, os.WriteFile(small+"/f", []byte("old"), 0o644))
+	r := open(t, Config{Project: project})
+	for _, p := range []string{"small/f", "small/new", "small/a/b/new"} {
+		o := asks(t, r, Request{Access: facts.Write, Requested: p, CreateParents: true})
+		if _, err := o.Write(make([]byte, 1<<20)); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+	entries, err := os.ReadDir(small)
+	must(t, err)
+	if len(entries) != 1 || fileAt(t, small, "f") != "old" {
+		t.Errorf("left: %v", entries)
+	}
+	must(t, unix.Mount("", small, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	if _, err := ask(t, r, facts.Write, "small/f").Write([]byte("x")); !errors.Is(err, unix.EROFS) {
+		t.Errorf("read-only: %v", err)
 	}
 }

@@ -265,6 +265,17 @@ func TestRename(t *testing.T) {
 	}
 }
 
+// Where a rename cannot refuse a name that is taken, a link can.
+func TestLinkNew(t *testing.T) {
+	project := lay(t, map[string]string{"a": "a", "b": "b"})
+	r := open(t, Config{Project: project})
+	wantChanged(t, linkNew(r.dir, "a", "b"))
+	must(t, linkNew(r.dir, "a", "c"))
+	if _, err := os.Stat(project + "/a"); err == nil || fileAt(t, project, "b") != "b" || fileAt(t, project, "c") != "a" {
+		t.Error("not moved, or the other one was replaced")
+	}
+}
+
 func TestWriteRefuses(t *testing.T) {
 	project := lay(t, map[string]string{"a": "a", "d/": "", "link": "-> a"})
 	r := open(t, Config{Project: project})

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// lay writes new files below dir and names each on stderr. When any of them
+// lay writes new files below dir and names them on stderr. When any of them
 // exists nothing is written: what is there is never changed, and a half-made
 // set of files helps nobody.
 func (w *world) lay(dir string, files map[string][]byte) error {
@@ -27,10 +27,18 @@ func (w *world) lay(dir string, files map[string][]byte) error {
 		if err := layOne(filepath.Join(dir, name), files[name]); err != nil {
 			return err
 		}
-		w.note("wrote %s", filepath.Join(dir, name))
+		if len(names) <= mostNamed {
+			w.note("wrote %s", filepath.Join(dir, name))
+		}
+	}
+	if len(names) > mostNamed {
+		w.note("wrote %d files into %s", len(names), dir)
 	}
 	return nil
 }
+
+// mostNamed is how many new files are named one by one.
+const mostNamed = 10
 
 func layOne(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

@@ -11,12 +11,23 @@
 //	-- <path> --           a file of the project, or with ../ beside it
 //	-- layout --           other things to make, one a line: see lay
 //	-- door --             cli (default), hook or mcp
+//	-- facts --            POINTER = VALUE a line: a state of the run that no
+//	                       call makes, put over the facts before they are judged
 //	-- want --             verdict and codes, then "param = path" for each target
-//	-- table --            one row a line: JSON string, verdict, codes[, path]
+//	-- table --            one row a line: path, verdict, codes[, where it was found]
+//	-- calls --            one row a line: CALL => verdict, codes[, where]
+//	-- ledger --           what the run records when the call is executed
 //
-// Codes stand in order, the primary one first; one that goes to the ledger
-// alone has a "(ledger)" behind it. Paths count from the project directory.
-// `go test ./policy_test -update` writes the want sections.
+// A path of a table is a JSON string, or several, each with "*N" for N times,
+// joined by "+". Codes stand in order, the primary one first. ":" and what the
+// reason's detail says about the cause follow a code: the lexical rules of
+// invalid_path, what is missing, the kind of a special file, the class of a
+// protected place. A code that goes to the ledger alone has "(ledger)" behind
+// it. Paths count from the project directory, and "$PROJECT" stands for it.
+// `go test ./policy_test -update` writes the sections want, table, calls and
+// ledger: read what it wrote before you believe it.
+//
+// Read TestGolden first, then golden, which is a parsed case, then lay.
 package policy_test
 
 import (
@@ -31,24 +42,25 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor"
 	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/manifests"
 	"github.com/runlens/runlens/policies"
 	"github.com/runlens/runlens/schemas"
 )
 
-var update = flag.Bool("update", false, "write the want sections of the golden cases")
+var update = flag.Bool("update", false, "write the wanted sections of the golden cases")
 
-// engines are the three ways to load the shipped tree.
+// engines loads the shipped tree in each of the three ways.
 func engines(t *testing.T) map[string]*engine.Engine {
 	t.Helper()
 	bundle := filepath.Join(t.TempDir(), "bundle.tar.gz")
@@ -86,7 +98,8 @@ func TestGolden(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden cases: %v", err)
 	}
-	emitted := map[string]bool{}
+	shown := map[string]bool{}
+	skipped := false
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(file, ".txtar"), func(t *testing.T) {
 			archive, err := txtar.ParseFile(file)
@@ -95,150 +108,91 @@ func TestGolden(t *testing.T) {
 			}
 			c := parse(t, archive)
 			if c.needsRoot && os.Geteuid() != 0 {
+				skipped = true
 				t.Skip("the layout needs root")
 			}
-			for _, from := range []string{"directory", "embedded", "bundle"} {
-				got := c.judge(t, loaded[from], emitted)
-				if *update && from == "directory" {
-					c.write(t, file, archive, got)
+			got := c.judge(t, loaded["directory"], shown)
+			if *update {
+				c.write(t, file, archive, got)
+			}
+			for i, r := range c.rows {
+				if got[i] != r.want {
+					t.Errorf("%s\n got  %s\n want %s", r.shown, indent(got[i]), indent(r.want))
 				}
-				if want := c.want(); got != want {
-					t.Errorf("from the %s:\n got\n%s\n want\n%s", from, got, want)
+			}
+			for _, from := range []string{"embedded", "bundle"} {
+				for i, other := range c.judge(t, loaded[from], shown) {
+					if other != got[i] {
+						t.Errorf("%s\n from the directory %s\n from the %s %s", c.rows[i].shown, indent(got[i]), from, indent(other))
+					}
 				}
+			}
+			if c.ledger != "" {
+				c.compareLedger(t, file, archive, loaded["embedded"])
 			}
 		})
 	}
-	if !*update {
-		uncovered(t, loaded["directory"], emitted)
+	if !*update && !skipped {
+		uncovered(t, loaded["directory"], shown)
 	}
 }
 
-// elsewhere are codes of the tree that a call cannot reach from outside the
-// process yet, with the place that tests them.
+// elsewhere are codes of the tree that no call and no state of a run can
+// reach, with the place that tests them.
 var elsewhere = map[string]string{
-	"policy_unannotated":      "policies/runlens/lib: a tree with such a rule does not load",
-	"policy_incomplete":       "policies/runlens: a family that should have objected is missing",
-	"step_tool_not_allowed":   "policies/runlens/rules/plan: needs a plan",
-	"plan_complete":           "policies/runlens/rules/plan: needs a plan",
-	"plan_failed":             "policies/runlens/rules/plan: needs a plan",
-	"tool_not_allowed":        "policies/runlens/rules/registry: needs a skill",
-	"read_only_run":           "policies/runlens/rules/run: needs a read-only run",
-	"contract_drift":          "internal/executor",
-	"denial_budget_exhausted": "internal/executor",
-	"approval_required":       "policies/runlens/rules/approvals: data names the tools",
-	"object_busy":             "policies/runlens/rules/resolution: needs a race",
-	"unresolved":              "policies/runlens/rules/resolution: needs a race",
-	"no_access":               "internal/resolve, as an ordinary user",
+	"policy_unannotated": "policies/runlens/lib/reason_test.rego: a tree with such a rule does not load",
+	"approval_required":  "TestPolicyData: the shipped data leaves nothing to a person",
 }
 
 // uncovered fails for every code of a rule that no case shows.
-func uncovered(t *testing.T, e *engine.Engine, emitted map[string]bool) {
+func uncovered(t *testing.T, e *engine.Engine, shown map[string]bool) {
 	t.Helper()
+	known := map[string]bool{}
 	for _, c := range e.Codes() {
-		if c.File != "" && !emitted[c.Code] && elsewhere[c.Code] == "" {
+		known[c.Code] = true
+		if c.File != "" && !shown[c.Code] && elsewhere[c.Code] == "" {
 			t.Errorf("%s:%d: no golden case shows code %s", c.File, c.Line, c.Code)
 		}
 	}
-}
-
-// golden is a parsed case.
-type golden struct {
-	call, tools, door string
-	layout            []string
-	files             map[string][]byte
-	single            string // the want section
-	rows              []row
-	needsRoot         bool
-}
-
-type row struct{ path, want string }
-
-var known = []string{"call.json", "tools.json", "layout", "door", "want", "table"}
-
-func parse(t *testing.T, a *txtar.Archive) *golden {
-	t.Helper()
-	c := &golden{files: map[string][]byte{}, door: "cli"}
-	if len(strings.TrimSpace(string(a.Comment))) == 0 {
-		t.Fatal("no story before the first section")
-	}
-	for _, f := range a.Files {
-		text := string(f.Data)
-		switch f.Name {
-		case "call.json":
-			c.call = text
-		case "tools.json":
-			c.tools = text
-		case "door":
-			c.door = strings.TrimSpace(text)
-		case "want":
-			c.single = text
-		case "layout":
-			c.layout = strings.Split(strings.TrimSpace(text), "\n")
-			c.needsRoot = slices.ContainsFunc(c.layout, func(l string) bool { return strings.HasPrefix(l, "device ") })
-		case "table":
-			for line := range strings.Lines(text) {
-				c.addRow(t, strings.TrimSpace(line))
-			}
-		default:
-			if !strings.Contains(f.Name, "/") {
-				t.Fatalf("unknown section %q: want one of %v, or a file in a folder", f.Name, known)
-			}
-			c.files[f.Name] = f.Data
+	for code := range elsewhere {
+		if !known[code] || shown[code] {
+			t.Errorf("elsewhere names %s, which is unknown or has a golden case", code)
 		}
 	}
-	if c.call == "" || (c.single == "") == (len(c.rows) == 0) && !*update {
-		t.Fatal("a case needs call.json and one of want and table")
-	}
-	return c
 }
 
-func (c *golden) addRow(t *testing.T, line string) {
-	t.Helper()
-	if line == "" || line[0] == '#' {
-		return
-	}
-	quoted, err := strconv.QuotedPrefix(line)
-	var path string
-	if err == nil {
-		err = json.Unmarshal([]byte(quoted), &path)
-	}
-	if err != nil {
-		t.Fatalf("table row %q: %v", line, err)
-	}
-	c.rows = append(c.rows, row{quoted, strings.Join(strings.Fields(line[len(quoted):]), " ")})
-}
+func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n      ") }
 
-// want is what the case expects, in the form of judge.
-func (c *golden) want() string {
-	if len(c.rows) == 0 {
-		return strings.TrimSpace(c.single)
-	}
-	lines := make([]string, 0, len(c.rows))
-	for _, r := range c.rows {
-		lines = append(lines, r.path+" "+r.want)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// judge lays the case out anew and judges its calls.
-func (c *golden) judge(t *testing.T, e *engine.Engine, emitted map[string]bool) string {
+// judge lays the case out anew and judges its calls, one outcome a row.
+func (c *golden) judge(t *testing.T, e *engine.Engine, shown map[string]bool) []string {
 	t.Helper()
 	project := c.layOut(t)
-	tools := []manifest.Source{{Name: "manifests/tools.json", Data: shippedManifest(t)}}
-	if c.tools != "" {
-		tools = []manifest.Source{{Name: "tools.json", Data: []byte(c.tools)}}
+	x := c.open(t, e, project)
+	got := make([]string, 0, len(c.rows))
+	for _, r := range c.rows {
+		out, err := x.Check(context.Background(), []byte(strings.ReplaceAll(r.call, "$PROJECT", project)), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.facts) > 0 {
+			if out.Input == nil {
+				t.Fatalf("the call did not reach policy: %+v", out.Verdict.Reasons)
+			}
+			out.Verdict = e.Decide(context.Background(), altered(t, out.Input, c.facts))
+		}
+		for _, reason := range out.Verdict.Reasons {
+			shown[reason.Code] = true
+		}
+		got = append(got, outcome(out, project, r.sep))
 	}
-	builtin := handlers.Builtin()
-	declared := make([]manifest.Handler, 0, len(builtin))
-	for _, h := range builtin {
-		declared = append(declared, h.Handler)
-	}
-	set, err := manifest.Load(tools, declared)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return got
+}
+
+// open makes an executor on project with the case's manifest.
+func (c *golden) open(t testing.TB, e *engine.Engine, project string) *executor.Executor {
+	t.Helper()
 	x, err := executor.New(executor.Config{
-		Project: project, Engine: e, Tools: set, Handlers: builtin, Door: c.door,
+		Project: project, Engine: e, Tools: toolSet(t, strings.ReplaceAll(c.tools, "$PROJECT", project)), Handlers: builtin, Door: c.door,
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		NewID: func() string { return "golden" },
 		Log:   t.Logf,
@@ -246,30 +200,77 @@ func (c *golden) judge(t *testing.T, e *engine.Engine, emitted map[string]bool) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.Close()
-	if len(c.rows) == 0 {
-		return verdict(t, x, project, c.call, emitted, "\n")
-	}
-	lines := make([]string, 0, len(c.rows))
-	for _, r := range c.rows {
-		call := strings.ReplaceAll(c.call, `"$PATH"`, r.path)
-		lines = append(lines, r.path+" "+verdict(t, x, project, call, emitted, " "))
-	}
-	return strings.Join(lines, "\n")
+	t.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return x
 }
 
-// verdict judges one call and tells the outcome in the form of the want
-// section.
-func verdict(t *testing.T, x *executor.Executor, project, call string, emitted map[string]bool, sep string) string {
+var builtin = handlers.Builtin()
+
+// toolSet loads a manifest, or the shipped one when text is "".
+func toolSet(t testing.TB, text string) *manifest.Set {
 	t.Helper()
-	out, err := x.Check(context.Background(), []byte(call), "")
+	set, err := loadTools(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []string{out.Verdict.Effect.String()}
-	for _, r := range out.Verdict.Reasons {
-		emitted[r.Code] = true
+	return set
+}
+
+func loadTools(text string) (*manifest.Set, error) {
+	if text == "" {
+		data, err := manifests.FS.ReadFile("tools.json")
+		if err != nil {
+			return nil, err
+		}
+		text = string(data)
+	}
+	declared := make([]manifest.Handler, 0, len(builtin))
+	for _, h := range builtin {
+		declared = append(declared, h.Handler)
+	}
+	return manifest.Load([]manifest.Source{{Name: "tools.json", Data: []byte(text)}}, declared)
+}
+
+// outcome tells verdict, codes and places in the form of the want section.
+func outcome(out *executor.Outcome, project, sep string) string {
+	text := []string{told(out.Verdict)}
+	params := make([]string, 0, len(out.Normalized))
+	for p := range out.Normalized {
+		params = append(params, p)
+	}
+	sort.Strings(params)
+	for _, p := range params {
+		where := quoted(fromProject(out.Normalized[p], project))
+		if sep == "\n" {
+			where = fmt.Sprintf("%s = %s", p, where)
+		}
+		text = append(text, where)
+	}
+	return strings.Join(text, sep)
+}
+
+// quoted spells out what does not show.
+func quoted(s string) string {
+	for _, r := range s {
+		if unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+			return strconv.QuoteToASCII(s)
+		}
+	}
+	return strconv.Quote(s)
+}
+
+// told is the verdict with its codes in order, each once.
+func told(v engine.Verdict) string {
+	parts := []string{v.Effect.String()}
+	for _, r := range v.Reasons {
 		code := r.Code
+		if cause := causeOf(r.Detail); cause != "" {
+			code += ":" + cause
+		}
 		if r.LedgerOnly {
 			code += "(ledger)"
 		}
@@ -277,161 +278,72 @@ func verdict(t *testing.T, x *executor.Executor, project, call string, emitted m
 			parts = append(parts, code)
 		}
 	}
-	text := []string{strings.Join(parts, " ")}
-	params := make([]string, 0, len(out.Normalized))
-	for p := range out.Normalized {
-		params = append(params, p)
-	}
-	sort.Strings(params)
-	for _, p := range params {
-		where := out.Normalized[p]
-		if rel, err := filepath.Rel(project, where); err == nil && filepath.IsAbs(where) && !strings.HasPrefix(rel, "../") {
-			where = rel
-		}
-		if sep == " " {
-			text = append(text, strconv.Quote(where))
-		} else {
-			text = append(text, fmt.Sprintf("%s = %s", p, strconv.Quote(where)))
-		}
-	}
-	return strings.Join(text, sep)
+	return strings.Join(parts, " ")
 }
 
-// layOut makes the case's project and returns its canonical path.
-func (c *golden) layOut(t *testing.T) string {
-	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	project := filepath.Join(top, "project")
-	if err := os.MkdirAll(project, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	names := make([]string, 0, len(c.files))
-	for name := range c.files {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		at := filepath.Join(project, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, c.files[name], 0o644); err != nil {
-			t.Fatal(err)
+// causeOf is what a reason's detail says about its cause, in one word.
+func causeOf(detail map[string]any) string {
+	for _, key := range []string{"rules", "missing", "class", "kind", "counter", "resolution"} {
+		switch v := detail[key].(type) {
+		case string:
+			return v
+		case []any:
+			words := make([]string, 0, len(v))
+			for _, w := range v {
+				words = append(words, fmt.Sprint(w))
+			}
+			sort.Strings(words)
+			return strings.Join(words, "+")
 		}
 	}
-	for _, line := range c.layout {
-		lay(t, project, line)
-	}
-	return project
+	return ""
 }
 
-// lay makes one thing of a layout section:
-//
-//	link NAME -> TARGET      hard NAME -> FILE      dir NAME
-//	fifo NAME                socket NAME            device NAME
-//	size NAME BYTES          "$PROJECT" in a TARGET is the project directory
-func lay(t *testing.T, project, line string) {
-	t.Helper()
-	word := strings.Fields(strings.ReplaceAll(line, "$PROJECT", project))
-	if len(word) < 2 {
-		t.Fatalf("layout %q: want a kind and a name", line)
+func fromProject(where, project string) string {
+	rel, err := filepath.Rel(project, where)
+	if err != nil || !filepath.IsAbs(where) || rel == ".." || strings.HasPrefix(rel, "../") {
+		return where
 	}
-	at := filepath.Join(project, word[1])
-	err := os.MkdirAll(filepath.Dir(at), 0o755)
-	switch {
-	case err != nil:
-	case word[0] == "link" && len(word) == 4:
-		err = os.Symlink(word[3], at)
-	case word[0] == "hard" && len(word) == 4:
-		err = os.Link(filepath.Join(project, word[3]), at)
-	case word[0] == "dir":
-		err = os.MkdirAll(at, 0o755)
-	case word[0] == "fifo":
-		err = syscall.Mkfifo(at, 0o644)
-	case word[0] == "socket":
-		var fd int
-		if fd, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0); err == nil {
-			err = bindUnix(fd, at)
-			_ = syscall.Close(fd)
+	return rel
+}
+
+// compareLedger executes the case's call in a new run and compares what the
+// run recorded: type, reason and place of each event.
+func (c *golden) compareLedger(t *testing.T, file string, a *txtar.Archive, e *engine.Engine) {
+	t.Helper()
+	project := c.layOut(t)
+	x := c.open(t, e, project)
+	x.Exec(context.Background(), []byte(strings.ReplaceAll(c.rows[0].call, "$PROJECT", project)), "golden")
+	var lines []string
+	for ev, err := range ledger.Read(filepath.Join(project, "runs", "golden")) {
+		if err != nil {
+			t.Fatal(err)
 		}
-	case word[0] == "device":
-		err = syscall.Mknod(at, syscall.S_IFCHR|0o666, 1<<8|3)
-	case word[0] == "size" && len(word) == 3:
-		var n int64
-		if n, err = strconv.ParseInt(word[2], 10, 64); err == nil {
-			if err = os.WriteFile(at, nil, 0o644); err == nil {
-				err = os.Truncate(at, n)
+		var p struct {
+			Reason    string `json:"reason"`
+			ErrorCode string `json:"error_code"`
+			Path      string `json:"path"`
+		}
+		if err := json.Unmarshal(ev.Payload, &p); err != nil {
+			t.Fatal(err)
+		}
+		line := ev.Type
+		for _, word := range []string{p.Reason, p.ErrorCode} {
+			if word != "" {
+				line += " " + word
 			}
 		}
-	default:
-		t.Fatalf("layout %q: unknown", line)
-	}
-	if err != nil {
-		t.Fatalf("layout %q: %v", line, err)
-	}
-}
-
-// bindUnix binds through the directory, since a socket's path must be short.
-func bindUnix(fd int, at string) error {
-	dir, err := os.Open(filepath.Dir(at))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	short := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(at))
-	return syscall.Bind(fd, &syscall.SockaddrUnix{Name: short})
-}
-
-// write puts what was judged into the case's want section or table.
-func (c *golden) write(t *testing.T, file string, a *txtar.Archive, got string) {
-	t.Helper()
-	name := "want"
-	if len(c.rows) > 0 {
-		name = "table"
-		// Comments of the table are kept: each row is replaced where it stands.
-		got = c.updatedTable(a, got)
-		c.rows = nil
-		for line := range strings.Lines(got) {
-			c.addRow(t, strings.TrimSpace(line))
+		if p.Path != "" {
+			line += " " + quoted(fromProject(p.Path, project))
 		}
-	} else {
-		c.single = got
+		lines = append(lines, line)
 	}
-	i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == name })
-	if i < 0 {
-		a.Files = append(a.Files, txtar.File{Name: name})
-		i = len(a.Files) - 1
+	got := strings.ReplaceAll(strings.Join(lines, "\n"), filepath.Dir(project), "$BESIDE")
+	if *update {
+		c.ledger = got
+		replace(t, file, a, "ledger", got)
 	}
-	a.Files[i].Data = []byte(strings.TrimSpace(got) + "\n")
-	if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-		t.Fatal(err)
+	if got != c.ledger {
+		t.Errorf("the ledger:\n got  %s\n want %s", indent(got), indent(c.ledger))
 	}
-}
-
-func (c *golden) updatedTable(a *txtar.Archive, got string) string {
-	judged := strings.Split(got, "\n")
-	i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "table" })
-	var lines []string
-	for line := range strings.Lines(string(a.Files[i].Data)) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			lines = append(lines, line)
-			continue
-		}
-		lines = append(lines, judged[0])
-		judged = judged[1:]
-	}
-	return strings.Join(lines, "\n")
-}
-
-func shippedManifest(t testing.TB) []byte {
-	t.Helper()
-	data, err := manifests.FS.ReadFile("tools.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }

@@ -44,12 +44,12 @@ deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"k
 #   message: "{param}: {requested} is a symbolic link, and {access} follows none"
 deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"access": target.access})) if {
 	some target in input.targets
-	_link(target)
+	target.link_target == true
 }
 
 # METADATA
 # title: the file has other names
-# description: A write would change what those names show. Reads are refused where policy data says so.
+# description: A write would change what those names show; policy data may refuse reads too.
 # custom:
 #   code: hard_link
 #   message: "{param}: {requested} has {names} names"
@@ -66,7 +66,9 @@ deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"n
 #   code: mount_crossing
 #   message: "{param}: {requested} is on another mount than its root"
 deny contains lib.reason(rego.metadata.rule(), _detail(target)) if {
+	mounts := {root.mount_id | some root in input.tool.roots}
 	some target in input.targets
+	not mounts == {target.mount_id} - {0} # spares the rest where all is on one mount
 	not _on_a_roots_mount(target)
 	not _on_an_allowed_mount(target)
 	lib.fits(target)
@@ -83,10 +85,6 @@ deny contains lib.reason(rego.metadata.rule(), object.union(_detail(target), {"f
 	not target.pseudo_fs == ""
 	not target.pseudo_fs in data.runlens.pseudo_fs.allowed
 }
-
-_link(target) if target.link_target == true
-
-_link(target) if target.kind == "symlink"
 
 _links_matter(target) if target.access == "write"
 
@@ -112,8 +110,7 @@ _one_mount(root, target) if {
 	root.device == target.device
 }
 
-# A root that is not there yet comes to be on its folder's mount.
-_one_mount(root, _) if root.exists == false
+_one_mount(root, _) if root.exists == false # it comes to be on its folder's mount
 
 _on_an_allowed_mount(target) if {
 	some place in data.runlens.mounts.allowed

@@ -68,7 +68,6 @@ test_last_name_is_a_link if {
 		reason := _reason("link_target", sprintf("is a symbolic link, and %s follows none", [access]), {"access": access})
 		kinds.deny == {reason} with input as testing.with_target({"access": access, "kind": "symlink", "link_target": true})
 		kinds.deny == {reason} with input as testing.with_target({"access": access, "link_target": true})
-		kinds.deny == {reason} with input as testing.with_target({"access": access, "kind": "symlink"})
 	}
 }
 

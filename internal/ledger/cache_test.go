@@ -44,9 +44,8 @@ func TestCache(t *testing.T) {
 		{"mac flipped", key, func(p string, d []byte) { d[3] ^= 1; os.WriteFile(p, d, 0o600) }, false},
 		{"mac cut off", key, func(p string, d []byte) { os.WriteFile(p, d[65:], 0o600) }, false},
 		{"link", key, func(p string, d []byte) { os.Rename(p, p+".1"); os.Symlink(p+".1", p) }, false},
-		{"of another run", key, func(p string, d []byte) {
+		{"of a run made anew", key, func(p string, d []byte) {
 			os.Rename(filepath.Dir(p), filepath.Dir(p)+"-old")
-			other := filepath.Join(filepath.Dir(p), eventsName)
 			os.Mkdir(filepath.Dir(p), 0o700)
 			l, err := Open(filepath.Dir(p), Options{Create: true})
 			if err == nil {
@@ -55,7 +54,6 @@ func TestCache(t *testing.T) {
 				l.Close()
 			}
 			os.WriteFile(p, d, 0o600)
-			_ = other
 		}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -263,7 +263,10 @@ func (l *Log) transact(fn func(tx *Tx) error) (err error) {
 // fails, so does every commit of the batch.
 func (l *Log) write(b *batch) error {
 	if b.err == nil {
-		b.err = l.broken
+		b.err = l.usable() // a sync may have failed meanwhile
+	}
+	if b.err != nil {
+		l.owners.drop(b.starts...)
 	}
 	if b.err != nil || len(b.buf) == 0 {
 		return b.err

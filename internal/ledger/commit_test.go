@@ -335,6 +335,28 @@ func TestSyncFails(t *testing.T) {
 	checkWhole(t, dir)
 }
 
+// TestSyncFailsDuringCommit: a commit that began before a sync failed writes
+// nothing any more.
+func TestSyncFailsDuringCommit(t *testing.T) {
+	dir := runDir(t)
+	l, g := openGated(t, dir, Options{})
+	first := make(chan error, 1)
+	go func() { _, err := commit(l, Note, nil); first <- err }()
+	<-g.entered
+	size := len(readFile(t, dir))
+	err := l.Commit(ctx, func(tx *Tx) error {
+		g.goOn <- errors.New("input/output error")
+		if err := <-first; !errors.Is(err, ErrBroken) {
+			t.Errorf("first commit: %v", err)
+		}
+		_, err := tx.Add(Note, nil)
+		return err
+	})
+	if !errors.Is(err, ErrBroken) || len(readFile(t, dir)) != size {
+		t.Errorf("commit: %v, %d bytes more", err, len(readFile(t, dir))-size)
+	}
+}
+
 func TestBusy(t *testing.T) {
 	dir := runDir(t)
 	holder := open(t, dir, Options{})

@@ -31,19 +31,26 @@ type file struct {
 	id os.FileInfo // of the open file
 }
 
-// openFile opens dir/events.jsonl for a writer. fresh tells that it is empty,
-// so that its directory entries may not have reached the disk yet.
-func openFile(dir string, create bool) (f *file, fresh bool, err error) {
+// openFile opens dir/events.jsonl for a writer. Its directory entry, and those
+// of the directories that were made for it, are durable when it returns.
+func openFile(dir string, create bool) (f *file, err error) {
 	flags := os.O_RDWR | os.O_APPEND | noFollow
+	entries := []string{dir, filepath.Dir(dir)} // directories whose entries may be new
 	if create {
+		for up := filepath.Dir(dir); ; up = filepath.Dir(up) {
+			if _, err := os.Stat(up); err == nil || up == filepath.Dir(up) {
+				break
+			}
+			entries = append(entries, filepath.Dir(up))
+		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		flags |= os.O_CREATE
 	}
 	opened, err := os.OpenFile(filepath.Join(dir, eventsName), flags, 0o600)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	f = &file{File: opened}
 	if f.id, err = opened.Stat(); err == nil && !f.id.Mode().IsRegular() {
@@ -52,10 +59,15 @@ func openFile(dir string, create bool) (f *file, fresh bool, err error) {
 	if err == nil {
 		f.locks, err = newLocks(opened)
 	}
-	if err != nil {
-		return nil, false, errors.Join(err, opened.Close())
+	// An empty file has no acknowledged event yet, and may be new, whoever
+	// made it.
+	for i := 0; err == nil && f.id.Size() == 0 && i < len(entries); i++ {
+		err = syncDir(entries[i])
 	}
-	return f, f.id.Size() == 0, nil
+	if err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return f, nil
 }
 
 func (f *file) truncate(size int64) error { return f.Truncate(size) }

@@ -61,8 +61,8 @@
 // # Writing
 //
 // A writer holds the exclusive lock of the run, reads to the end of the file,
-// then appends all lines of a commit with one write(2), gives up the lock, and
-// acknowledges after fdatasync(2). Locks are open-file-description locks
+// then appends all lines of a commit (or of several that go together) with one
+// write(2), gives up the lock, and acknowledges after fdatasync(2). Locks are open-file-description locks
 // (fcntl(2), F_OFD_SETLK) on single bytes of events.jsonl far behind its end:
 // at 1<<62 + 2n, where n = 0 is the turn (taken while waiting for the lock and
 // dropped once it is held, so that no process starves), n = 1 the lock itself,

@@ -98,7 +98,7 @@ func Open(dir string, opt Options) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	f, fresh, err := openFile(abs, opt.Create)
+	f, err := openFile(abs, opt.Create)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, cause(err))
 	}
@@ -108,15 +108,7 @@ func Open(dir string, opt Options) (*Log, error) {
 	}
 	l.syncer.init(l.disk.sync)
 	l.owners.locks = l.disk
-	if fresh {
-		// An empty file has no acknowledged event. Its entry, and that of
-		// its directory, must be on disk before the first one is.
-		err = errors.Join(syncDir(abs), syncDir(filepath.Dir(abs)))
-	}
-	if err == nil {
-		err = l.load()
-	}
-	if err != nil {
+	if err := l.load(); err != nil {
 		return nil, errors.Join(err, l.disk.close())
 	}
 	return l, nil

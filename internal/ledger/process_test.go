@@ -286,14 +286,14 @@ func childDie(dir string, steps int) error {
 	if err := acked(l, ToolSucceeded, ended(start)); err != nil {
 		return err
 	}
-	for range onClose {
-		l.Commit(ctx, func(tx *Tx) error { // many in one, for the cache
-			for range onClose {
-				tx.Add(Note, nil)
-			}
-			return nil
-		})
-		break
+	err = l.Commit(ctx, func(tx *Tx) error { // as many as make Close write the cache
+		for range onClose {
+			tx.Add(Note, nil)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return l.Close()
 }

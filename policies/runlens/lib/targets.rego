@@ -70,7 +70,7 @@ under_a_missing_root(target) if {
 	root.exists == false
 	target.access in root.access
 	startswith(root.prefix, sprintf("%s/", [trim_suffix(target.path, "/")]))
-	startswith(target.requested, sprintf("%s/", [trim_suffix(root.declared, "/")]))
+	startswith(sprintf("%s/", [target.requested]), sprintf("%s/", [trim_suffix(root.declared, "/")]))
 }
 
 # METADATA

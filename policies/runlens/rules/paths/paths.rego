@@ -13,8 +13,20 @@ import data.runlens.lib
 deny contains lib.reason(rego.metadata.rule(), {"param": target.param, "rules": rules}) if {
 	some target in input.targets
 	true in target.lexical # spares the list where there is none
-	rules := [rule | some rule, true in target.lexical; _refused(rule)]
+	rules := _refused(target)
 	count(rules) > 0
+}
+
+# METADATA
+# title: the path cannot be asked of the system
+# description: Said only where the spelling does not explain it.
+# custom:
+#   code: invalid_path
+#   message: "{param}: the path is refused for {rules}"
+deny contains lib.reason(rego.metadata.rule(), {"param": target.param, "rules": [target.resolution]}) if {
+	some target in input.targets
+	target.resolution in {"invalid", "too_long"}
+	_refused(target) == []
 }
 
 # METADATA
@@ -34,9 +46,10 @@ deny contains lib.reason(rego.metadata.rule(), {
 }
 
 # An oddity that policy data does not list is refused.
-_refused(rule) if {
+_refused(target) := [rule |
+	some rule, true in target.lexical
 	object.get(data.runlens.paths.refused, rule, true) == true
 	not _declared(rule)
-}
+]
 
 _declared("absolute") if input.tool.absolute == true

@@ -47,6 +47,17 @@ test_several_oddities_are_one_reason if {
 	paths.deny == {_invalid(["backslash", "drive"])} with input as call
 }
 
+test_path_that_cannot_be_asked_for if {
+	every resolution in {"invalid", "too_long"} {
+		every oddity in {"parent_segment", "parent_escape"} {
+			facts := {"resolution": resolution, "lexical": {oddity: true}}
+			paths.deny == {_invalid([resolution])} with input as testing.with_target(facts)
+		}
+		spelt := {"resolution": resolution, "lexical": {"nul": true}}
+		paths.deny == {_invalid(["nul"])} with input as testing.with_target(spelt)
+	}
+}
+
 test_absolute_path_of_tool_that_takes_them if {
 	call := object.union(testing.with_oddity("absolute"), {"tool": {"absolute": true}})
 	paths.deny == set() with input as call
@@ -120,8 +131,13 @@ test_missing_root_is_told_from_outside if {
 		"resolution": "not_found",
 		"access": "write",
 	}
-	call := object.union(testing.with_target(target), {"tool": {"roots": [root]}})
-	paths.deny == set() with input as call
+	every requested in {"runs/r1/artifacts/a.json", "runs/r1/artifacts", "runs/r1/artifacts/"} {
+		call := object.union(
+			testing.with_target(object.union(target, {"requested": requested})),
+			{"tool": {"roots": [root]}},
+		)
+		paths.deny == set() with input as call
+	}
 
 	misses := [
 		{"root": {"exists": true}, "target": {}},

@@ -47,16 +47,6 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target, {})) if {
 }
 
 # METADATA
-# title: the path cannot be asked of the system
-# custom:
-#   code: invalid_path
-#   message: "{param}: the path is refused for {rules}"
-deny contains lib.reason(rego.metadata.rule(), {"param": target.param, "rules": [target.resolution]}) if {
-	some target in input.targets
-	target.resolution in {"invalid", "too_long"}
-}
-
-# METADATA
 # title: the object kept changing
 # custom:
 #   code: object_busy

@@ -8,6 +8,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -247,5 +248,22 @@ deny contains lib.reason(rego.metadata.rule(), {}) if {
 	if err := os.WriteFile(filepath.Join(family, "site.rego"), []byte(rules.String()), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(family, "data.json"), []byte(`{}`), 0o644)
+	return declareCode(filepath.Join(tree, "runlens", "codes", "data.json"), "site_refused")
+}
+
+// declareCode adds a code to the tree's catalogue.
+func declareCode(file, code string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var codes map[string]any
+	if err := json.Unmarshal(text, &codes); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	codes[code] = map[string]any{"gate": "registry", "retryable": false, "remedy": "use another tool"}
+	if text, err = json.Marshal(codes); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
 }

@@ -261,6 +261,9 @@ func TestRefusesToLoad(t *testing.T) {
 		{"policy put aside", one("runlens/rules/extra/extra.rego.off", goodRule), []string{
 			`load policies/runlens/rules/extra/extra.rego.off: is neither *.rego nor data.json`,
 		}},
+		{"manifest of version 0", one(".manifest", `{"roots":["runlens"],"rego_version":0}`), []string{
+			`load policies/.manifest: policies must be Rego v1`,
+		}},
 		{"version 0 syntax", one("runlens/rules/extra/extra.rego", "package runlens.rules.extra\n\ndeny[x] { x := 1 }\n"), []string{
 			`load policies/runlens/rules/extra/extra.rego:3: `, `load policies/runlens/rules/extra/extra.rego:3: `,
 		}},
@@ -290,6 +293,24 @@ func matchProblems(t *testing.T, err error, want []string) {
 	}
 	if len(got) > 0 {
 		t.Errorf("more problems than expected:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestLoadTakesWhatSitesWrite holds that strictness does not hit ordinary trees.
+func TestLoadTakesWhatSitesWrite(t *testing.T) {
+	for name, changes := range map[string]map[string]string{
+		"rego.v2":            one("runlens/rules/extra/extra.rego", strings.Replace(goodRule, "import data.runlens.lib", "import rego.v2\n\nimport data.runlens.lib", 1)),
+		"data of a family":   {"runlens/rules/extra/extra.rego": strings.Replace(goodRule, "input.run.read_only", "input.call.tool in data.runlens.rules.extra.refused", 1), "runlens/rules/extra/data.json": `{"refused": ["x"]}`},
+		"empty data":         {"runlens/rules/extra/extra.rego": strings.Replace(goodRule, "if input.run.read_only", "if {\n\tsome x in data.runlens.site.refused\n\tx == input.call.tool\n}", 1), "runlens/site/data.json": `{"refused": {}}`},
+		"looked-up data":     {"runlens/rules/extra/extra.rego": strings.Replace(goodRule, "input.run.read_only", "data.runlens.site.refused[input.call.tool]", 1), "runlens/site/data.json": `{"refused": {}}`},
+		"private rules":      one("runlens/rules/extra/extra.rego", goodRule+"\n_helper(x) := y if y := x + 1\n\n_flag := true\n\n_map[k] := v if some k, v in input.call.arguments\n"),
+		"two files":          {"runlens/rules/extra/extra.rego": goodRule, "runlens/rules/extra/more.rego": goodRule},
+		"helper in a folder": one("runlens/lib/net/net.rego", "package runlens.lib.net\n\nlocal if input.run.door == \"cli\"\n"),
+		"README and backup":  {"README.md": "x", "runlens/README.md": "x", "runlens/decision.rego~": "x", "runlens/.decision.rego.swp": "x", "policies.go": "package policies"},
+	} {
+		if _, err := Load(Source{FS: with(changes), Schemas: testSchemas(t)}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

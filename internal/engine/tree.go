@@ -59,6 +59,12 @@ func readTree(fsys fs.FS, name string, p *problems) tree {
 			p.add(shown, 0, "policy trees hold plain files only", "is not a regular file")
 			return nil
 		}
+		if rel == ".manifest" {
+			if raw, err := readFile(fsys, rel); err == nil {
+				checkManifest(raw, shown, p)
+			}
+			return nil
+		}
 		take, why := admitted(rel)
 		if why != "" {
 			p.add(shown, 0, "", "%s", why)

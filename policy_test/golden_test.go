@@ -23,7 +23,8 @@
 // reason's detail says about the cause follow a code: the lexical rules of
 // invalid_path, what is missing, the kind of a special file, the class of a
 // protected place. A code that goes to the ledger alone has "(ledger)" behind
-// it. Paths count from the project directory, and "$PROJECT" stands for it.
+// it. Where a target was found is told only inside the roots. Paths count from
+// the project directory; "$PROJECT" stands for it, "$BESIDE" for the one above.
 // `go test ./policy_test -update` writes the sections want, table, calls and
 // ledger: read what it wrote before you believe it.
 //
@@ -51,6 +52,7 @@ import (
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor"
 	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/manifests"
@@ -170,7 +172,7 @@ func (c *golden) judge(t *testing.T, e *engine.Engine, shown map[string]bool) []
 	x := c.open(t, e, project)
 	got := make([]string, 0, len(c.rows))
 	for _, r := range c.rows {
-		out, err := x.Check(context.Background(), []byte(strings.ReplaceAll(r.call, "$PROJECT", project)), "")
+		out, err := x.Check(context.Background(), []byte(placed(r.call, project)), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +194,7 @@ func (c *golden) judge(t *testing.T, e *engine.Engine, shown map[string]bool) []
 func (c *golden) open(t testing.TB, e *engine.Engine, project string) *executor.Executor {
 	t.Helper()
 	x, err := executor.New(executor.Config{
-		Project: project, Engine: e, Tools: toolSet(t, strings.ReplaceAll(c.tools, "$PROJECT", project)), Handlers: builtin, Door: c.door,
+		Project: project, Engine: e, Tools: toolSet(t, placed(c.tools, project)), Handlers: builtin, Door: c.door,
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		NewID: func() string { return "golden" },
 		Log:   t.Logf,
@@ -206,6 +208,11 @@ func (c *golden) open(t testing.TB, e *engine.Engine, project string) *executor.
 		}
 	})
 	return x
+}
+
+// placed is text with the directories of this run of the test put in.
+func placed(text, project string) string {
+	return strings.NewReplacer("$PROJECT", project, "$BESIDE", filepath.Dir(project)).Replace(text)
 }
 
 var builtin = handlers.Builtin()
@@ -238,12 +245,16 @@ func loadTools(text string) (*manifest.Set, error) {
 // outcome tells verdict, codes and places in the form of the want section.
 func outcome(out *executor.Outcome, project, sep string) string {
 	text := []string{told(out.Verdict)}
+	unfound := asked(out)
 	params := make([]string, 0, len(out.Normalized))
 	for p := range out.Normalized {
 		params = append(params, p)
 	}
 	sort.Strings(params)
 	for _, p := range params {
+		if out.Normalized[p] == unfound[p] {
+			continue
+		}
 		where := quoted(fromProject(out.Normalized[p], project))
 		if sep == "\n" {
 			where = fmt.Sprintf("%s = %s", p, where)
@@ -251,6 +262,24 @@ func outcome(out *executor.Outcome, project, sep string) string {
 		text = append(text, where)
 	}
 	return strings.Join(text, sep)
+}
+
+// asked holds, for each target that was not found inside a root, the path that
+// was asked for: all that may go back of it.
+func asked(out *executor.Outcome) map[string]string {
+	paths := map[string]string{}
+	if out.Input == nil {
+		return paths
+	}
+	for _, t := range out.Input.Targets {
+		outside := slices.ContainsFunc(out.Verdict.Reasons, func(r engine.Reason) bool {
+			return r.Code == "outside_roots" && r.Param == t.Param
+		})
+		if outside || t.Resolution != facts.OK && t.Resolution != facts.Absent {
+			paths[t.Param] = t.Requested
+		}
+	}
+	return paths
 }
 
 // quoted spells out what does not show.
@@ -313,7 +342,7 @@ func (c *golden) compareLedger(t *testing.T, file string, a *txtar.Archive, e *e
 	t.Helper()
 	project := c.layOut(t)
 	x := c.open(t, e, project)
-	x.Exec(context.Background(), []byte(strings.ReplaceAll(c.rows[0].call, "$PROJECT", project)), "golden")
+	x.Exec(context.Background(), []byte(placed(c.rows[0].call, project)), "golden")
 	var lines []string
 	for ev, err := range ledger.Read(filepath.Join(project, "runs", "golden")) {
 		if err != nil {
@@ -338,7 +367,8 @@ func (c *golden) compareLedger(t *testing.T, file string, a *txtar.Archive, e *e
 		}
 		lines = append(lines, line)
 	}
-	got := strings.ReplaceAll(strings.Join(lines, "\n"), filepath.Dir(project), "$BESIDE")
+	beside := filepath.Dir(project)
+	got := strings.NewReplacer(beside, "$BESIDE", filepath.Dir(beside), "$ABOVE").Replace(strings.Join(lines, "\n"))
 	if *update {
 		c.ledger = got
 		replace(t, file, a, "ledger", got)

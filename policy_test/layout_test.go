@@ -59,7 +59,7 @@ func lay(t testing.TB, project, line string) {
 	t.Helper()
 	kind, args := words(t, line)
 	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "$PROJECT", project)
+		args[i] = placed(args[i], project)
 	}
 	if len(args) == 0 {
 		t.Fatalf("layout %q: want a kind and a name", line)

@@ -61,11 +61,8 @@ func (w *world) exec(c *cli.Context) error {
 	}
 	var raw []byte
 	if !authorized {
-		if raw, err = w.readCall(oneFile(c.Args().Slice())); err != nil {
+		if raw, err = w.readCall(c.Args().Slice()); err != nil {
 			return err
-		}
-		if len(raw) == 0 {
-			return hinted("usage: runlens exec [FILE|-]", "read call: %s is empty", sourceName(oneFile(c.Args().Slice())))
 		}
 	}
 	x, err := p.openNoted()

@@ -30,11 +30,16 @@ func (w *world) openInput(name string) (in io.Reader, closeIn func() error, err 
 	return f, f.Close, nil
 }
 
-// readCall reads the one call of a file or of stdin, bounded.
-func (w *world) readCall(name string) ([]byte, error) {
-	if name == "-" && w.stdinTerminal {
-		return nil, hinted("name a file, or pipe the call in", "read call: no file given, and stdin is a terminal")
+// readCall reads the one call that the arguments name, or that comes from
+// stdin, bounded. It is not empty.
+func (w *world) readCall(args []string) ([]byte, error) {
+	if len(args) == 0 {
+		if w.stdinTerminal {
+			return nil, hinted("name a file, or pipe the call in", "read call: no file given, and stdin is a terminal")
+		}
+		args = []string{"-"}
 	}
+	name := args[0]
 	in, closeIn, err := w.openInput(name)
 	if err != nil {
 		return nil, err
@@ -45,19 +50,14 @@ func (w *world) readCall(name string) ([]byte, error) {
 	if err != nil {
 		return nil, hinted("", "read %s: %w", sourceName(name), cause(err))
 	}
+	if len(data) == 0 {
+		return nil, hinted("", "read %s: it is empty", sourceName(name))
+	}
 	return data, nil
 }
 
 // maxCall is the most bytes that admission takes.
 const maxCall = 16 << 20
-
-// oneFile is the only argument, "-" when there is none.
-func oneFile(args []string) string {
-	if len(args) == 0 {
-		return "-"
-	}
-	return args[0]
-}
 
 // callFiles lists the files of calls that an argument names: itself, or what a
 // directory holds, sorted. Hidden entries and

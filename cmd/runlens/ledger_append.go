@@ -45,13 +45,9 @@ func (w *world) ledgerAppend(c *cli.Context) error {
 	if flag := c.String("run"); flag != "" && flag != id {
 		return hinted("leave --run out", "read arguments: --run and RUN name different runs")
 	}
-	file := oneFile(c.Args().Slice()[1:])
-	raw, err := w.readCall(file)
+	raw, err := w.readCall(c.Args().Slice()[1:])
 	if err != nil {
 		return err
-	}
-	if len(raw) == 0 {
-		return hinted("", "read %s: empty", sourceName(file))
 	}
 	p, err := w.openProject(c)
 	if err != nil {
@@ -65,7 +61,7 @@ func (w *world) ledgerAppend(c *cli.Context) error {
 	if c.Bool("note") {
 		text, err := noteText(raw)
 		if err != nil {
-			return hinted("", "read %s: %w", sourceName(file), err)
+			return hinted("", "append note: %w", err)
 		}
 		seq, err := x.Note(c.Context, text, id)
 		if err != nil {

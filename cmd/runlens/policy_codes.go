@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -64,13 +65,16 @@ func codesText(codes []engine.Code) string {
 	return b.String()
 }
 
-// verdictsOf names the verdicts that a code comes with.
+// verdictsOf names the verdicts that a code comes with; "failed" is a call that
+// was allowed, or that nobody could judge, and came to nothing.
 func verdictsOf(c engine.Code) string {
-	if len(c.Effects) > 0 {
+	switch {
+	case len(c.Effects) > 0:
 		return strings.Join(c.Effects, ", ")
-	}
-	if c.Code == "allowed" {
+	case c.Code == "allowed":
 		return "allow"
+	case slices.Contains([]string{"record", "handler", "output schema", "start"}, c.Gate):
+		return "failed"
 	}
 	return "deny"
 }

@@ -357,6 +357,10 @@ func TestUnlinked(t *testing.T) {
 	if _, err := liveName(r.proc, n.fd, st); resolutionOf(err) != facts.Changed || st.nlink != 1 {
 		t.Errorf("z: %v with %d links", err, st.nlink)
 	}
+	add(t, project, map[string]string{"z (deleted)": "another file that is really called that"})
+	if name, err := liveName(r.proc, n.fd, st); resolutionOf(err) != facts.Changed {
+		t.Errorf("z: %q, %v", name, err)
+	}
 	// A held object outlives its name: what was judged is what is read.
 	o := ask(t, r, facts.Read, "z2")
 	must(t, os.Remove(filepath.Join(project, "z2")))

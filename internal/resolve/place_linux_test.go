@@ -228,6 +228,35 @@ func TestPlacesFollowChanges(t *testing.T) {
 	}
 }
 
+// A link that is turned without a trace in the project directory is seen by the
+// next write, one in the project directory by the next read.
+func TestPlacesFollowLinks(t *testing.T) {
+	project := lay(t, map[string]string{
+		"policies": "-> sub/now", "sub/now": "-> a", "sub/a/runlens/x": "", "sub/b/runlens/x": "",
+		"old/r/events.jsonl": "", "new/r/events.jsonl": "", "runs": "-> old",
+	})
+	r := open(t, Config{Project: project, Places: DefaultPlaces("")})
+	check := func(access, p, want string) {
+		t.Helper()
+		if got := ask(t, r, access, p).Facts.Protected; got != want {
+			t.Errorf("%s %s: %q, want %q", access, p, got, want)
+		}
+	}
+	check(facts.Write, "sub/a/f", policy)
+	check(facts.Write, "sub/b/f", none)
+	must(t, os.Remove(project+"/sub/now"))
+	must(t, os.Symlink("b", project+"/sub/now"))
+	check(facts.Write, "sub/b/f", policy)
+	check(facts.Write, "sub/a/f", none)
+
+	check(facts.Read, "old/r/events.jsonl", runClass)
+	check(facts.Read, "new/r/events.jsonl", none)
+	must(t, os.Remove(project+"/runs"))
+	must(t, os.Symlink("new", project+"/runs"))
+	check(facts.Read, "new/r/events.jsonl", runClass)
+	check(facts.Read, "old/r/events.jsonl", none)
+}
+
 func TestPlaceErrors(t *testing.T) {
 	for _, p := range []Place{{Class: policy}, {Path: "x"}, {Path: "x", Class: "odd"}, {Path: "a/*/b", Class: policy}, {Path: "x", Class: ancestor}} {
 		if r, err := Open(Config{Project: t.TempDir(), Places: []Place{p}}); err == nil {

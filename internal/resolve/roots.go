@@ -14,7 +14,8 @@ type RootSpec struct {
 	Access   []string // accesses it is a root for; shared with the facts, not copied
 }
 
-// rootHandle is a root that was open at some time. Holding it keeps its inode
+// rootHandle is a root that was open at some time. It is kept only while its
+// canonical path is its lexical one: no link was on the way. Holding it keeps its inode
 // number from being used again.
 type rootHandle struct {
 	fd        int
@@ -63,7 +64,7 @@ func (r *Resolver) root(s RootSpec) facts.Root {
 // elsewhere by now, the name is asked again.
 func (r *Resolver) rootNow(p, lexical string) (rootHandle, bool) {
 	r.mu.RLock()
-	if h := r.roots[p]; h != nil && h.canonical == lexical {
+	if h := r.roots[p]; h != nil {
 		st, err := statFD(h.fd)
 		if err == nil {
 			var name string
@@ -122,7 +123,7 @@ func (r *Resolver) openRoot(p string) (rootHandle, bool) {
 	if err == nil {
 		name, err = liveName(r.proc, got.fd, st)
 	}
-	if err != nil || st.kind() != facts.Directory {
+	if err != nil {
 		closeFD(got.fd)
 		return rootHandle{}, false
 	}

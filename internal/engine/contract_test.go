@@ -99,6 +99,9 @@ func spoil(r *rand.Rand, v any) any {
 	}
 	return []any{
 		nil, true, false, "", "allow", "deny", "ask", "allowed", "unknown_tool", json.Number("0"), json.Number("1"), json.Number("1.5"),
-		[]any{}, map[string]any{}, map[string]any{"max_bytes": json.Number("5")}, map[string]any{"file": "x", "row": json.Number("3")},
+		[]any{},
+		map[string]any{},
+		map[string]any{"max_bytes": json.Number("5")},
+		map[string]any{"file": "x", "row": json.Number("3")},
 	}[r.IntN(16)]
 }

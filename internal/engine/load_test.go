@@ -393,22 +393,38 @@ func TestOverlay(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		{"decision", one("runlens/decision.rego", "package runlens\n\ndecision := 1\n"),
-			"load policies/runlens/decision.rego: an overlay can only add families"},
-		{"helper", one("runlens/lib/more.rego", "package runlens.lib\n\nx := 1\n"),
-			"load policies/runlens/lib/more.rego: an overlay can only add families"},
-		{"shipped family", one("runlens/rules/names/more.rego", strings.Replace(goodRule, "rules.extra", "rules.names", 1)),
-			`load policies/runlens/rules/names/more.rego: family "names" is a shipped one`},
-		{"changed value", one("runlens/data.json", "{\n\"limits\": {\"read_bytes\": 1}}"),
-			"load policies/runlens/data.json:2: data.runlens.limits.read_bytes is set by the shipped tree (an overlay can only add keys)"},
-		{"changed list", one("runlens/data.json", `{"required": ["registry"]}`),
-			"load policies/runlens/data.json:1: data.runlens.required is set by the shipped tree"},
-		{"changed code", one("runlens/codes/data.json", `{"unknown_tool": {"gate": "allow"}}`),
-			"load policies/runlens/codes/data.json:1: data.runlens.codes.unknown_tool.gate is set by the shipped tree"},
-		{"data of a shipped family", one("runlens/rules/names/data.json", `{"x": 1}`),
-			`load policies/runlens/rules/names/data.json:1: family "names" is a shipped one`},
-		{"data of lib", one("runlens/lib/data.json", `{"x": 1}`),
-			"load policies/runlens/lib/data.json:1: data.runlens.lib belongs to the shipped tree"},
+		{
+			"decision", one("runlens/decision.rego", "package runlens\n\ndecision := 1\n"),
+			"load policies/runlens/decision.rego: an overlay can only add families",
+		},
+		{
+			"helper", one("runlens/lib/more.rego", "package runlens.lib\n\nx := 1\n"),
+			"load policies/runlens/lib/more.rego: an overlay can only add families",
+		},
+		{
+			"shipped family", one("runlens/rules/names/more.rego", strings.Replace(goodRule, "rules.extra", "rules.names", 1)),
+			`load policies/runlens/rules/names/more.rego: family "names" is a shipped one`,
+		},
+		{
+			"changed value", one("runlens/data.json", "{\n\"limits\": {\"read_bytes\": 1}}"),
+			"load policies/runlens/data.json:2: data.runlens.limits.read_bytes is set by the shipped tree (an overlay can only add keys)",
+		},
+		{
+			"changed list", one("runlens/data.json", `{"required": ["registry"]}`),
+			"load policies/runlens/data.json:1: data.runlens.required is set by the shipped tree",
+		},
+		{
+			"changed code", one("runlens/codes/data.json", `{"unknown_tool": {"gate": "allow"}}`),
+			"load policies/runlens/codes/data.json:1: data.runlens.codes.unknown_tool.gate is set by the shipped tree",
+		},
+		{
+			"data of a shipped family", one("runlens/rules/names/data.json", `{"x": 1}`),
+			`load policies/runlens/rules/names/data.json:1: family "names" is a shipped one`,
+		},
+		{
+			"data of lib", one("runlens/lib/data.json", `{"x": 1}`),
+			"load policies/runlens/lib/data.json:1: data.runlens.lib belongs to the shipped tree",
+		},
 	}
 	for _, test := range refused {
 		t.Run(test.name, func(t *testing.T) {

@@ -60,8 +60,8 @@ func (w *world) readCall(args []string) ([]byte, error) {
 const maxCall = 16 << 20
 
 // callFiles lists the files of calls that an argument names: itself, or what a
-// directory holds, sorted. Hidden entries and
-// links to directories are left out.
+// directory holds, sorted. Hidden entries and links to directories are left
+// out. There can be both files and an error: some could not be looked at.
 func callFiles(arg string) (files []string, isDir bool, err error) {
 	if arg == "-" {
 		return []string{arg}, false, nil
@@ -73,30 +73,39 @@ func callFiles(arg string) (files []string, isDir bool, err error) {
 	if !st.IsDir() {
 		return []string{arg}, false, nil
 	}
-	err = filepath.WalkDir(arg, func(name string, d fs.DirEntry, err error) error {
+	files, err = callsBelow(arg)
+	return files, true, err
+}
+
+// callsBelow walks a directory. What can't be looked at is told, and the rest
+// is listed all the same; a directory that is too large gives no files at all.
+func callsBelow(dir string) (files []string, err error) {
+	var troubles []error
+	tell := func(name string, err error) {
+		troubles = append(troubles, hinted("", "read %s: %w", name, cause(err)))
+	}
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return err
-		case name != arg && strings.HasPrefix(d.Name(), "."):
+			tell(name, err)
+		case name != dir && strings.HasPrefix(d.Name(), "."):
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-			return nil
 		case d.IsDir():
-			if strings.Count(strings.TrimPrefix(name, arg), string(filepath.Separator)) > maxDepth {
+			if strings.Count(strings.TrimPrefix(name, dir), string(filepath.Separator)) > maxDepth {
 				return fmt.Errorf("folders are nested deeper than %d", maxDepth)
 			}
-			return nil
 		case isCallFile(name):
 			// A link to a file counts, what could block does not.
 			st, err := os.Stat(name)
 			switch {
 			case err != nil:
-				return err
+				tell(name, err)
 			case st.Mode().IsRegular():
 				files = append(files, name)
 			case !st.IsDir():
-				return &fs.PathError{Path: name, Err: errors.New("not a regular file")}
+				tell(name, errors.New("not a regular file"))
 			}
 		}
 		if len(files) > maxFiles {
@@ -105,14 +114,10 @@ func callFiles(arg string) (files []string, isDir bool, err error) {
 		return nil
 	})
 	if err != nil {
-		shown := arg
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			shown = pe.Path
-		}
-		return nil, true, hinted("", "read %s: %w", shown, cause(err))
+		return nil, hinted("name the folders to check one by one", "read %s: %w", dir, cause(err))
 	}
 	slices.Sort(files)
-	return files, true, nil
+	return files, together(troubles...)
 }
 
 func isCallFile(name string) bool {

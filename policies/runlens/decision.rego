@@ -16,7 +16,7 @@ decision := {"verdict": "deny", "reasons": _reasons, "grant": {}} if {
 	_denied
 } else := {"verdict": "block", "reasons": _reasons, "grant": {}} if {
 	_blocked
-} else := {"verdict": "allow", "reasons": [_allowed], "grant": _grant} if {
+} else := {"verdict": "allow", "reasons": [{"code": "allowed", "message": "allowed", "param": "", "detail": {}}], "grant": _grant} if {
 	not _asked
 	_clear
 } else := {"verdict": "allow", "reasons": [_approved(approval)], "grant": _grant} if {
@@ -32,19 +32,13 @@ _blocked if some _ in data.runlens.rules[_].block
 
 _asked if some _ in data.runlens.rules[_].ask
 
-# The call is clear by itself, whatever the families say.
+# The call is clear by itself, whatever the families say. An operation that needs
+# targets has some.
 _clear if {
 	input.tool.declared
-	_supported
+	data.runlens.operations[input.tool.operation].targets in {false, count(input.targets) > 0}
 	not _an_unclear_target
 	not _an_unclear_command
-}
-
-_supported if data.runlens.operations[input.tool.operation].targets == false
-
-_supported if {
-	input.targets[0]
-	data.runlens.operations[input.tool.operation].targets == true
 }
 
 _an_unclear_target if {
@@ -65,14 +59,9 @@ _an_unclear_command if {
 
 # METADATA
 # title: allowed
-# description: The tool is declared, every target is clear and no family objects.
-# custom:
-#   code: allowed
-_allowed := {"code": "allowed", "message": "allowed", "param": "", "detail": {}}
-
-# METADATA
-# title: allowed by approval
-# description: A person approved this very call, and the approval has uses left.
+# description: |
+#   The tool is declared, every target is clear and no family objects, or a
+#   person approved this very call and the approval has uses left.
 # custom:
 #   code: allowed
 #   message: allowed by approval {approval} of {by}
@@ -102,9 +91,13 @@ _grant := {"max_bytes": data.runlens.limits.read_bytes} if {
 
 # Those that carry the verdict first, then by gate and code as data.runlens.order
 # has them, then by code and parameter.
-_reasons := [_shown(place[5]) |
-	some place in sort({_place(0, reason) | some reason in data.runlens.rules[_].deny} | ({_place(1, reason) | some reason in data.runlens.rules[_].block} | {_place(2, reason) | some reason in data.runlens.rules[_].ask}))
-]
+_reasons := [_shown(place[5]) | some place in sort(_places)]
+
+_places contains _place(0, reason) if some reason in data.runlens.rules[_].deny
+
+_places contains _place(1, reason) if some reason in data.runlens.rules[_].block
+
+_places contains _place(2, reason) if some reason in data.runlens.rules[_].ask
 
 _place(weight, given) := [weight, _gate_rank(reason.code), _code_rank(reason.code), reason.code, reason.param, reason] if {
 	reason := _reason(given)
@@ -116,16 +109,17 @@ _reason(given) := given if {
 	is_string(given.param)
 } else := lib.reason({}, given)
 
-_gate_rank(code) := rank if {
+_gate_rank(code) := min({count(data.runlens.order)} | {rank |
 	some rank, entry in data.runlens.order
 	entry.gate == data.runlens.codes[code].gate
-} else := count(data.runlens.order)
+})
 
-_code_rank(code) := rank if {
+# No gate lists a thousand codes.
+_code_rank(code) := min({1000} | {rank |
 	some entry in data.runlens.order
 	some rank, name in entry.codes
 	name == code
-} else := 1000
+})
 
 # What lies outside the roots is nobody's business but the ledger's.
 _shown(reason) := object.union(reason, {"ledger_only": true}) if {

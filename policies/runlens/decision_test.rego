@@ -156,6 +156,17 @@ test_codes_of_a_site_come_after_the_shipped_ones_of_their_gate if {
 		with data.runlens.rules as {"site": {"deny": {_site(code, "x") | some code in given}}}
 }
 
+test_order_that_names_a_code_twice if {
+	order := [
+		{"gate": "resolution", "codes": ["no_access", "not_found", "no_access"]},
+		{"gate": "resolution", "codes": ["not_found"]},
+	]
+	rules := {"site": {"deny": {_site("not_found", "x"), _site("no_access", "x")}}}
+	_codes == ["no_access", "not_found"] with input as testing.base
+		with data.runlens.order as order
+		with data.runlens.rules as rules
+}
+
 test_parameters_break_ties if {
 	rules := {"a": {"deny": {_site("no_access", "to")}}, "b": {"deny": {_site("no_access", "from")}}}
 	[reason.param | some reason in runlens.decision.reasons] == ["from", "to"] with input as testing.base

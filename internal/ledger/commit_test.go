@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -354,6 +355,43 @@ func TestSyncFailsDuringCommit(t *testing.T) {
 	})
 	if !errors.Is(err, ErrBroken) || len(readFile(t, dir)) != size {
 		t.Errorf("commit: %v, %d bytes more", err, len(readFile(t, dir))-size)
+	}
+}
+
+// TestViewSeesTheFile: a batch is written before anybody looks who does not
+// commit.
+func TestViewSeesTheFile(t *testing.T) {
+	dir := runDir(t)
+	l, g := openGated(t, dir, Options{})
+	first, view, seen := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	go func() { _, err := commit(l, Note, nil); first <- err }()
+	<-g.entered // a sync is running: batches are passed on
+	err := l.Commit(ctx, func(tx *Tx) error {
+		go func() {
+			view <- l.View(ctx, func(at Head) error {
+				if evs := events(t, dir); at.Seq != 2 || len(evs) != 2 {
+					t.Errorf("view of %d, %d in the file", at.Seq, len(evs))
+				}
+				return nil
+			})
+		}()
+		for queued := 0; queued < 1; runtime.Gosched() {
+			l.gate.mu.Lock()
+			queued = len(l.gate.queue)
+			l.gate.mu.Unlock()
+		}
+		_, err := tx.Add(Note, nil)
+		go func() { // the look comes before the sync
+			seen <- <-view
+			close(g.goOn)
+		}()
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(<-first, <-seen); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -490,6 +490,25 @@ func TestTwoTornTails(t *testing.T) {
 	checkWhole(t, dir)
 }
 
+// TestRecoveryIsDurable: what Open adds is synced before it returns, and an Open
+// that adds nothing syncs nothing.
+func TestRecoveryIsDurable(t *testing.T) {
+	dir, data := filled(t, 2)
+	for _, tc := range []struct {
+		data  []byte
+		syncs int
+	}{{data, 0}, {append(bytes.Clone(data), "half"...), 1}} {
+		writeFile(t, dir, tc.data)
+		g := &gated{entered: make(chan struct{}, 9), goOn: make(chan error)}
+		close(g.goOn)
+		l, err := Open(dir, Options{wrap: func(d disk) disk { g.disk = d; return g }})
+		if err != nil || g.syncs != tc.syncs {
+			t.Fatalf("%d syncs, %v; want %d", g.syncs, err, tc.syncs)
+		}
+		l.Close()
+	}
+}
+
 // TestShrunk: a file that got shorter under an open Log is no ledger any more.
 func TestShrunk(t *testing.T) {
 	dir := runDir(t)

@@ -406,6 +406,28 @@ func TestStartsOfOthers(t *testing.T) {
 
 // TestStartsOfOurs: another Log of this process is another owner.
 func TestStartsOfOurs(t *testing.T) {
+	// An end gives the claim up, and a failed commit never had it.
+	l := open(t, runDir(t), Options{})
+	other, err := Open(l.dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	held := func(seq int64) bool {
+		got, err := other.disk.held(slotStarted + seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	mustCommit(t, l, ToolAllowed, nil)
+	if mustCommit(t, l, ToolStarted, started(1)); !held(2) {
+		t.Error("a start is not claimed")
+	}
+	if mustCommit(t, l, ToolSucceeded, ended(2)); held(2) {
+		t.Error("an end leaves the claim")
+	}
+
 	start := func(l *Log, payload any) (seq int64) {
 		mustCommit(t, l, ToolAllowed, nil)
 		return mustCommit(t, l, ToolStarted, payload)

@@ -23,7 +23,9 @@ func (w *world) checkCommand() *cli.Command {
 		ArgsUsage: "[FILE|DIR|-]...",
 		Description: `Each argument is a file that holds one call or JSON lines of calls, a directory
 (every *.json and *.jsonl below it, in order of name), or "-" for stdin. Without
-arguments the calls come from stdin. Nothing is run and nothing is recorded.
+arguments the calls come from stdin. Names that begin with a dot are left out of a
+directory. Nothing is run and nothing is recorded. Files count from the current
+directory, paths inside a call from the project.
 
   runlens check call.json
   runlens check --format jsonl calls/ | jq -r 'select(.verdict != "allow") | .reason'

@@ -110,39 +110,74 @@ func (x *examination) writable(about string, p place) {
 		x.say(fine, about, "embedded: nobody can change them without changing this program")
 		return
 	}
-	var loose []string
-	seen, owners := 0, []int{}
-	err := filepath.WalkDir(p.path, func(name string, d fs.DirEntry, err error) error {
+	a, err := accessOf(p.path)
+	if err != nil {
+		x.say(bad, about, "%s: who may write can't be told: %v", p.path, cause(err))
+		return
+	}
+	if len(a.others) > 0 {
+		x.say(bad, about, "everybody may write: %s", list(a.others, 5))
+	}
+	if len(a.group) > 0 {
+		x.say(noteworthy, about, "their group may write: %s", list(a.group, 5))
+	}
+	if slices.Contains(a.owners, os.Geteuid()) && os.Geteuid() > 0 {
+		x.say(noteworthy, about, "%s belongs to the user that runs tools (uid %d): only the gate keeps them from changing it", p.path, os.Geteuid())
+		return
+	}
+	x.say(fine, about, "%s belongs to uid %s", p.path, strings.Trim(fmt.Sprint(a.owners), "[]"))
+}
+
+// access is who may change a place.
+type access struct {
+	others, group []string // names that everybody, or the group, may write
+	owners        []int    // uids, sorted
+}
+
+// accessOf looks at everything in a place, and at the folders above it: whoever
+// can write there can put another place under the same name.
+func accessOf(root string) (access, error) {
+	var a access
+	look := func(name string, above bool) error {
+		st, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		mode, shown := st.Mode(), fmt.Sprintf("%s (%04o)", name, st.Mode().Perm())
+		switch {
+		case above && mode&fs.ModeSticky != 0:
+		case mode.Perm()&0o002 != 0:
+			a.others = append(a.others, shown)
+		case mode.Perm()&0o020 != 0:
+			a.group = append(a.group, shown)
+		}
+		if uid := owner(st); uid >= 0 && !above && !slices.Contains(a.owners, uid) {
+			a.owners = append(a.owners, uid)
+		}
+		return nil
+	}
+	seen := 0
+	err := filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if seen++; seen > maxFiles {
 			return errors.New("too many files to look at")
 		}
-		st, err := os.Stat(name)
-		if err != nil {
-			return err
-		}
-		if uid := owner(st); uid >= 0 && !slices.Contains(owners, uid) {
-			owners = append(owners, uid)
-		}
-		if st.Mode().Perm()&0o022 != 0 {
-			loose = append(loose, fmt.Sprintf("%s (%04o)", name, st.Mode().Perm()))
-		}
-		return nil
+		return look(name, false)
 	})
-	switch {
-	case err != nil:
-		x.say(bad, about, "%s: who may write can't be told: %v", p.path, cause(err))
-	case len(loose) > 0:
-		x.say(bad, about, "group or others may write: %s", list(loose, 5))
+	if err != nil {
+		return a, err
 	}
-	slices.Sort(owners)
-	if slices.Contains(owners, os.Geteuid()) && os.Geteuid() > 0 {
-		x.say(noteworthy, about, "%s belongs to the user that runs tools (uid %d): only the gate keeps them from changing it", p.path, os.Geteuid())
-	} else if len(owners) > 0 {
-		x.say(fine, about, "%s belongs to uid %s", p.path, strings.Trim(fmt.Sprint(owners), "[]"))
+	abs, err := filepath.Abs(root)
+	for dir := filepath.Dir(abs); err == nil; dir = filepath.Dir(dir) {
+		err = look(dir, true)
+		if dir == filepath.Dir(dir) {
+			break
+		}
 	}
+	slices.Sort(a.owners)
+	return a, err
 }
 
 // list names the first few of many.

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -35,7 +34,20 @@ one.`,
 	}
 }
 
-var familyName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+// isFamilyName tells whether a folder and a Rego package can have the name:
+// ^[a-z][a-z0-9_]{0,39}$ and no word of Rego.
+func isFamilyName(name string) bool {
+	if name == "" || len(name) > 40 || slices.Contains(taken, name) {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return true
+}
 
 // taken are words that a Rego package can't be named.
 var taken = []string{
@@ -48,7 +60,7 @@ func (w *world) policyNew(c *cli.Context) error {
 		return err
 	}
 	family := c.Args().First()
-	if !familyName.MatchString(family) || slices.Contains(taken, family) {
+	if !isFamilyName(family) {
 		return hinted("lower-case letters, digits and _, a letter first, and no word of Rego: for example \"drafts\"",
 			"name family %s: not a name", quoted(family))
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -183,11 +182,9 @@ func (p *project) policySource() (engine.Source, error) {
 		if p.key == "" {
 			break
 		}
-		pem, err := readFile(p.key, maxKey)
-		if err != nil {
-			return src, hinted(similar(p.key), "read verification key %s: %w", p.key, cause(err))
+		if src.Key, err = readVerificationKey(p.key); err != nil {
+			return src, err
 		}
-		src.Key = verificationKey(pem)
 	default:
 		src.FS = os.DirFS(p.policies.path)
 	}
@@ -202,15 +199,6 @@ const (
 	maxKey      = 64 << 10
 	maxManifest = 8 << 20
 )
-
-// verificationKey reads a PEM public key; the algorithm follows from its kind.
-func verificationKey(pem []byte) *engine.VerificationKey {
-	k := &engine.VerificationKey{Key: string(pem)}
-	if bytes.Contains(pem, []byte("EC PUBLIC KEY")) {
-		k.Algorithm = "ES256"
-	}
-	return k
-}
 
 func (p *project) loadHint() string {
 	switch p.policies.kind {

@@ -16,7 +16,7 @@ decision := {"verdict": "deny", "reasons": _reasons, "grant": {}} if {
 	_denied
 } else := {"verdict": "block", "reasons": _reasons, "grant": {}} if {
 	_blocked
-} else := {"verdict": "allow", "reasons": [{"code": "allowed", "message": "allowed", "param": "", "detail": {}}], "grant": _grant} if {
+} else := {"verdict": "allow", "reasons": [_allowed], "grant": _grant} if {
 	not _asked
 	_clear
 } else := {"verdict": "allow", "reasons": [_approved(approval)], "grant": _grant} if {
@@ -59,9 +59,14 @@ _an_unclear_command if {
 
 # METADATA
 # title: allowed
-# description: |
-#   The tool is declared, every target is clear and no family objects, or a
-#   person approved this very call and the approval has uses left.
+# description: The tool is declared, every target is clear and no family objects.
+# custom:
+#   code: allowed
+_allowed := {"code": "allowed", "message": "allowed", "param": "", "detail": {}}
+
+# METADATA
+# title: allowed by approval
+# description: A person approved this very call, and the approval has uses left.
 # custom:
 #   code: allowed
 #   message: allowed by approval {approval} of {by}

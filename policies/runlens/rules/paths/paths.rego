@@ -7,12 +7,13 @@ import data.runlens.lib
 
 # METADATA
 # title: the path is spelt in a way that is refused
+# description: Most paths have no oddity at all, and none is listed for them.
 # custom:
 #   code: invalid_path
 #   message: "{param}: the path is refused for {rules}"
 deny contains lib.reason(rego.metadata.rule(), {"param": target.param, "rules": rules}) if {
 	some target in input.targets
-	true in target.lexical # spares the list where there is none
+	true in target.lexical
 	rules := _refused(target)
 	count(rules) > 0
 }

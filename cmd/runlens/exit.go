@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -65,6 +66,25 @@ func (t *trouble) Unwrap() error { return t.cause }
 // hinted is a trouble with a hint; the hint is left out when empty.
 func hinted(hint, format string, args ...any) error {
 	return &trouble{cause: fmt.Errorf(format, args...), hint: hint}
+}
+
+// together joins errors and keeps their hints.
+func together(errs ...error) error {
+	var list []error
+	var hints []string
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		list = append(list, err)
+		if t, ok := errors.AsType[*trouble](err); ok && t.hint != "" && !slices.Contains(hints, t.hint) {
+			hints = append(hints, t.hint)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return &trouble{cause: errors.Join(list...), hint: strings.Join(hints, "\n")}
 }
 
 // exitCode is the one place where an error becomes an exit code. It tells the

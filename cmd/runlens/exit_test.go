@@ -72,8 +72,13 @@ func TestExitCode(t *testing.T) {
 // A result that could not be written must not pass for an empty one.
 func TestResultThatCannotBeWritten(t *testing.T) {
 	for _, words := range [][]string{
-		{"check", "-"}, {"check", "--format", "json", "-"}, {"check", "--format", "jsonl", "-"}, {"check", "--format", "input", "-"},
-		{"tools"}, {"policy", "codes"}, {"policy", "input"},
+		{"check", "-"},
+		{"check", "--format", "json", "-"},
+		{"check", "--format", "jsonl", "-"},
+		{"check", "--format", "input", "-"},
+		{"tools"},
+		{"policy", "codes"},
+		{"policy", "input"},
 	} {
 		t.Chdir(t.TempDir())
 		var stderr bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -106,69 +107,70 @@ func showText(out io.Writer, dir string) error {
 	return nil
 }
 
-// story is what one event tells, in a few words. The payload is read loosely: a
-// field that is missing tells nothing.
+// payload is what the timeline tells of an event. It is read loosely: a field
+// that is missing tells nothing.
+type payload struct {
+	CallID    string          `json:"call_id"`
+	Tool      string          `json:"tool"`
+	Reason    string          `json:"reason"`
+	Path      string          `json:"path"`
+	Digest    string          `json:"digest"`
+	Bytes     int64           `json:"bytes"`
+	Call      json.RawMessage `json:"call"`
+	ErrorCode string          `json:"error_code"`
+	Message   string          `json:"message"`
+	Output    int64           `json:"output_bytes"`
+	Micros    int64           `json:"duration_us"`
+	Truncated bool            `json:"truncated"`
+	Malformed bool            `json:"malformed"`
+	Policy    string          `json:"policy_revision"`
+	Manifest  string          `json:"manifest_revision"`
+	Goal      string          `json:"goal"`
+	Note      json.RawMessage `json:"note"`
+	Dropped   int64           `json:"dropped_bytes"`
+	Started   int64           `json:"started_seq"`
+}
+
+// story is what one event tells, in a few words.
 func story(ev *ledger.Event) string {
-	var p struct {
-		CallID    string          `json:"call_id"`
-		Tool      string          `json:"tool"`
-		Reason    string          `json:"reason"`
-		Path      string          `json:"path"`
-		Malformed bool            `json:"malformed"`
-		Digest    string          `json:"digest"`
-		Bytes     int64           `json:"bytes"`
-		Call      json.RawMessage `json:"call"`
-		ErrorCode string          `json:"error_code"`
-		Message   string          `json:"message"`
-		Output    int64           `json:"output_bytes"`
-		Micros    int64           `json:"duration_us"`
-		Truncated bool            `json:"truncated"`
-		Policy    string          `json:"policy_revision"`
-		Manifest  string          `json:"manifest_revision"`
-		Goal      string          `json:"goal"`
-		Note      json.RawMessage `json:"note"`
-		Dropped   int64           `json:"dropped_bytes"`
-	}
+	var p payload
 	if err := json.Unmarshal(ev.Payload, &p); err != nil {
 		return string(ev.Payload)
 	}
-	var words []string
-	say := func(parts ...string) {
-		for _, part := range parts {
-			if part != "" {
-				words = append(words, part)
-			}
-		}
-	}
+	return strings.Join(slices.DeleteFunc(p.words(ev), func(w string) bool { return w == "" }), "  ")
+}
+
+func (p *payload) words(ev *ledger.Event) []string {
 	switch ev.Type {
 	case ledger.RunStarted:
-		say("policy "+short(p.Policy), "manifest "+short(p.Manifest), p.Goal)
+		return []string{"policy " + short(p.Policy), "manifest " + short(p.Manifest), p.Goal}
 	case ledger.ModelProposed:
 		if p.Malformed && p.Call == nil {
-			say(fmt.Sprintf("malformed, %d bytes, %s", p.Bytes, short(p.Digest)))
-			break
+			return []string{fmt.Sprintf("malformed, %d bytes, %s", p.Bytes, short(p.Digest))}
 		}
-		say(callID(p.CallID, ev.Seq), p.Tool, callWords(p.Call, p.Tool))
+		return []string{callID(p.CallID, ev.Seq), p.Tool, callWords(p.Call, p.Tool)}
 	case ledger.ToolAllowed, ledger.ToolDenied, ledger.ToolBlocked:
-		say(p.CallID, p.Reason, p.Path)
+		return []string{p.CallID, p.Reason, p.Path}
 	case ledger.ToolSucceeded:
-		say(p.CallID, p.Tool, fmt.Sprintf("%d bytes, %s", p.Output, millis(p.Micros)))
+		cut := ""
 		if p.Truncated {
-			say("truncated")
+			cut = "truncated"
 		}
+		return []string{p.CallID, p.Tool, fmt.Sprintf("%d bytes, %s", p.Output, millis(p.Micros)), cut}
 	case ledger.ToolFailed:
-		say(p.CallID, p.Tool, p.ErrorCode, p.Message)
+		return []string{p.CallID, p.Tool, p.ErrorCode, p.Message}
+	case ledger.ToolUnknown:
+		return []string{fmt.Sprintf("what event %d started has no end: it may have happened", p.Started)}
 	case ledger.Note:
 		var text string
-		if json.Unmarshal(p.Note, &text) == nil {
-			say(text)
+		if json.Unmarshal(p.Note, &text) != nil {
+			text = string(p.Note)
 		}
+		return []string{text}
 	case ledger.LedgerRecovered:
-		say(fmt.Sprintf("%d bytes of a torn line were set aside", p.Dropped))
-	default:
-		say(p.CallID, p.Tool, p.Reason)
+		return []string{fmt.Sprintf("%d bytes of a torn line were set aside", p.Dropped)}
 	}
-	return strings.Join(words, "  ")
+	return []string{p.CallID, p.Tool, p.Reason}
 }
 
 // callID is the name of a call; one that came without is named after its event.

@@ -3,13 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -106,10 +104,14 @@ func (p *project) findPolicies(flag string) error {
 		return nil
 	}
 	dir := p.in("policies")
+	tree, err := present(dir, "runlens")
+	if err != nil {
+		return hinted("mend or remove it: without it calls would be judged by the embedded policies alone", "load policies: %w", err)
+	}
 	switch {
-	case exists(filepath.Join(dir, "runlens", "decision.rego")):
+	case tree && exists(filepath.Join(dir, "runlens", "decision.rego")):
 		p.policies = place{ownTree, dir, false}
-	case exists(filepath.Join(dir, "runlens")):
+	case tree:
 		p.policies = place{overlayTree, dir, false}
 	}
 	if p.key != "" {
@@ -138,14 +140,16 @@ func (p *project) findManifests(flag string) error {
 		return nil
 	}
 	dir := p.in("manifests")
-	for _, name := range append(slices.Clone(toolFiles), "skills", "plans") {
-		if exists(filepath.Join(dir, name)) {
-			p.tools = place{manifestDir, dir, false}
-			return nil
-		}
+	counts, dirErr := present(dir, append(slices.Clone(toolFiles), "skills", "plans")...)
+	loose, looseErr := present(p.dir, "tools.json")
+	if err := errors.Join(dirErr, looseErr); err != nil {
+		return hinted("mend or remove it: without it the embedded manifests would count", "load manifests: %w", err)
 	}
-	if loose := p.in("tools.json"); exists(loose) {
-		p.tools = place{looseFile, loose, false}
+	switch {
+	case counts:
+		p.tools = place{manifestDir, dir, false}
+	case loose:
+		p.tools = place{looseFile, p.in("tools.json"), false}
 	}
 	return nil
 }
@@ -361,97 +365,4 @@ func (p *project) mustExist(id string) error {
 		hint = "`runlens exec` and `runlens ledger append` make runs; --project says where they are"
 	}
 	return hinted(hint, "open run %s: no such run in %s", id, p.in("runs"))
-}
-
-// together joins errors and keeps their hints.
-func together(errs ...error) error {
-	var list []error
-	var hints []string
-	for _, err := range errs {
-		if err == nil {
-			continue
-		}
-		list = append(list, err)
-		if t, ok := errors.AsType[*trouble](err); ok && t.hint != "" && !slices.Contains(hints, t.hint) {
-			hints = append(hints, t.hint)
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return &trouble{cause: errors.Join(list...), hint: strings.Join(hints, "\n")}
-}
-
-// exists follows links, as loading does; what can't be looked at counts as
-// there, so that it is refused and not passed over.
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist) && !isNotDir(err)
-}
-
-// isNotDir is a path that goes through a file: there is nothing.
-func isNotDir(err error) bool {
-	pe, ok := errors.AsType[*fs.PathError](err)
-	return ok && pe.Err.Error() == "not a directory"
-}
-
-// cause drops path and verb from a file error: the message names them.
-func cause(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
-}
-
-// readFile reads a regular file of at most limit bytes.
-func readFile(name string, limit int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil {
-		return nil, err
-	} else if st.IsDir() {
-		return nil, errors.New("is a directory")
-	}
-	return readLimited(f, limit)
-}
-
-func readLimited(r io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("larger than %d bytes", limit)
-	}
-	return data, err
-}
-
-// entries are the names in a directory; none when it can't be read.
-func entries(dir string) []string {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	names := make([]string, 0, len(list))
-	for _, e := range list {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
-// similar says what a path that does not exist was probably meant to be.
-func similar(name string) string {
-	if exists(name) {
-		return ""
-	}
-	dir, base := filepath.Split(filepath.Clean(name))
-	if near := nearest(base, entries(filepath.Clean("./"+dir))); near != "" && !filepath.IsAbs(name) {
-		return fmt.Sprintf("did you mean %q?", dir+near)
-	}
-	if filepath.IsAbs(name) {
-		if near := nearest(base, entries(dir)); near != "" {
-			return fmt.Sprintf("did you mean %q?", dir+near)
-		}
-	}
-	return ""
 }

@@ -235,11 +235,15 @@ func loadTools(text string) (*manifest.Set, error) {
 		}
 		text = string(data)
 	}
-	declared := make([]manifest.Handler, 0, len(builtin))
+	return manifest.Load([]manifest.Source{{Name: "tools.json", Data: []byte(text)}}, declared())
+}
+
+func declared() []manifest.Handler {
+	list := make([]manifest.Handler, 0, len(builtin))
 	for _, h := range builtin {
-		declared = append(declared, h.Handler)
+		list = append(list, h.Handler)
 	}
-	return manifest.Load([]manifest.Source{{Name: "tools.json", Data: []byte(text)}}, declared)
+	return list
 }
 
 // outcome tells verdict, codes and places in the form of the want section.

@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/policies"
 	"github.com/runlens/runlens/schemas"
 )
@@ -88,6 +89,13 @@ func TestRegoTraps(t *testing.T) {
 	})
 	t.Run("P33 words that YAML takes for truth values", func(t *testing.T) {
 		refuses(t, overlay(map[string]string{"runlens/site/data.yaml": "country: no\n"}), "load policies/runlens/site/data.yaml: data must be in a file named data.json")
+		for _, word := range []string{"yes", "on", "y", "Off"} {
+			text := "schema_version: 1\ntools:\n  read_file:\n    operation: read\n    absolute: " + word + "\n"
+			_, err := manifest.Load([]manifest.Source{{Name: "tools.yaml", Data: []byte(text)}}, declared())
+			if err == nil || !strings.HasPrefix(err.Error(), "load tools.yaml:5") {
+				t.Errorf("absolute: %s: %v", word, err)
+			}
+		}
 	})
 	t.Run("P34 a byte order mark", func(t *testing.T) {
 		refuses(t, overlay(map[string]string{siteRule: "\ufeff" + denyIf("x", "input.run.read_only")}), "load policies/runlens/rules/site/site.rego:1: starts with a byte order mark")
@@ -197,7 +205,6 @@ func TestPolicyData(t *testing.T) {
 func TestOverlayOnlyTightens(t *testing.T) {
 	for name, text := range map[string]string{
 		"runlens/budget/doors/data.json":    `{"cli": {"in_row": -1, "total": -1, "malformed": -1}}`,
-		"runlens/operations/data.json":      `{"fetch": {"targets": false, "accesses": []}}`,
 		"runlens/ledger_only/data.json":     `{"roots": true, "forbidden": true}`,
 		"runlens/hard_links/data.json":      `{"refuse_reads": true}`,
 		"runlens/mounts/data.json":          `{"allowed": ["/"]}`,

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 //	canon FILE...              writes FILE.canon without what differs from run to run
 //	flip FILE TEXT OTHER       replaces TEXT by OTHER in FILE, which must hold it
 //	cutlast FILE               cuts the last line off
+//	await FILE TEXT            waits until FILE holds TEXT
 //	torn FILE                  cuts the last line in two
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -58,7 +60,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "events": events, "opatest": opatest, "canon": canon,
-			"flip": flip, "cutlast": cutLast, "torn": torn,
+			"flip": flip, "cutlast": cutLast, "torn": torn, "await": await,
 		},
 	})
 }
@@ -194,4 +196,15 @@ func cutLast(ts *testscript.TestScript, neg bool, args []string) {
 func torn(ts *testscript.TestScript, neg bool, args []string) {
 	text := ts.ReadFile(args[0])
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text[:len(text)-20]), 0o666))
+}
+
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	for range 600 {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && strings.Contains(string(text), args[1]) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("await: %s never holds %q", args[0], args[1])
 }

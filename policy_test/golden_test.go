@@ -39,6 +39,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sort"
 	"strconv"
@@ -156,6 +157,13 @@ func uncovered(t *testing.T, e *engine.Engine, shown map[string]bool) {
 			t.Errorf("%s:%d: no golden case shows code %s", c.File, c.Line, c.Code)
 		}
 	}
+	// Each oddity of a path is refused by itself in some row.
+	for field := range reflect.TypeFor[facts.Lexical]().Fields() {
+		rule := field.Tag.Get("json")
+		if !strings.HasPrefix(rule, "parent_") && !shown["invalid_path:"+rule] {
+			t.Errorf("no golden case shows invalid_path for %s alone", rule)
+		}
+	}
 	for code := range elsewhere {
 		if !known[code] || shown[code] {
 			t.Errorf("elsewhere names %s, which is unknown or has a golden case", code)
@@ -184,6 +192,7 @@ func (c *golden) judge(t *testing.T, e *engine.Engine, shown map[string]bool) []
 		}
 		for _, reason := range out.Verdict.Reasons {
 			shown[reason.Code] = true
+			shown[reason.Code+":"+causeOf(reason.Detail)] = true
 		}
 		got = append(got, outcome(out, project, r.sep))
 	}

@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
@@ -34,7 +35,7 @@ type Source struct {
 	Schemas fs.FS            // holds input.json and data.json
 	Log     func(string)     // hears of a panic inside OPA, with its stack; nil: nobody does
 
-	asWritten bool // tests: leave the decision's rules as they are
+	asWritten bool // tests: compile the rules as they are written
 }
 
 // Engine is a loaded policy tree. It is immutable and safe for concurrent use.
@@ -93,19 +94,30 @@ func load(src Source, p *problems) (*Engine, error) {
 		addOverlay(&t, data, src, p)
 	}
 	caps := capabilities()
+	// Data is checked while modules are parsed: neither needs the other.
+	aside, schema := &problems{}, any(nil)
+	var checked sync.WaitGroup
+	checked.Go(func() {
+		checkData(src.Schemas, data, aside)
+		schema = readSchema(src.Schemas, "input.json", aside)
+	})
 	modules := parseModules(t.modules, caps, p)
 	var public []Rule
 	var emits []emitter
+	kept := &notes{}
+	if src.asWritten {
+		kept = nil
+	}
 	for i := range modules {
-		r, e := modules[i].rules(p)
+		r, e := modules[i].rules(kept, p)
 		public, emits = append(public, r...), append(emits, e...)
 	}
 	checkComplete(t, modules, public, data, src.Name, p)
 	codes := catalogue(data, public, emits, src.Name, p)
 	order := readOrder(data, codes, p)
 	settings := readSettings(data, src.Name, p)
-	checkData(src.Schemas, data, p)
-	schema := readSchema(src.Schemas, "input.json", p)
+	checked.Wait()
+	p.list = append(p.list, aside.list...)
 	if len(modules) < len(t.modules) || schema == nil {
 		return nil, p.err() // what does not parse leaves holes that would read as more mistakes
 	}
@@ -119,6 +131,9 @@ func load(src Source, p *problems) (*Engine, error) {
 	documents, ok := data.term().Value.(ast.Object)
 	if !ok {
 		return nil, fmt.Errorf("load policies: data is no object")
+	}
+	if kept != nil {
+		kept.keep(documents)
 	}
 	e := &Engine{
 		compiler: compiler,

@@ -146,7 +146,7 @@ func (m *module) place(p *problems) {
 // rules checks the rules of one module and returns the public ones.
 // Before the module is compiled it also writes each rule's place into its
 // annotation, so that rego.metadata.rule() carries it into the reason.
-func (m *module) rules(p *problems) (public []Rule, emits []emitter) {
+func (m *module) rules(kept *notes, p *problems) (public []Rule, emits []emitter) {
 	notes := map[*ast.Rule][]*ast.Annotations{}
 	for _, a := range m.parsed.Annotations {
 		if len(a.Schemas) > 0 {
@@ -176,6 +176,9 @@ func (m *module) rules(p *problems) (public []Rule, emits []emitter) {
 				"file": m.file.shown,
 				"row":  json.Number(ast.Number(ast.IntNumberTerm(rule.Loc().Row).String())),
 			}
+		}
+		if kept != nil && len(notes[rule]) == 1 {
+			kept.place(rule, notes[rule][0])
 		}
 	}
 	return public, emits

@@ -14,7 +14,7 @@ func checkRefs(c *ast.Compiler, modules []module, data *node, p *problems) {
 	for _, m := range modules {
 		seen := map[string]bool{} // a path is reported once a file, at the import if there is one
 		check := func(ref ast.Ref) bool {
-			if !ref[0].Equal(ast.DefaultRootDocument) {
+			if !ref[0].Equal(ast.DefaultRootDocument) || isNote(ref) {
 				return false
 			}
 			missing, siblings := lookup(ref, c.RuleTree, data)

@@ -2,10 +2,8 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -152,74 +150,3 @@ func (r *run) open(req resolve.Request) *resolve.Object {
 	}
 	return r.x.resolver.Resolve(req)
 }
-
-// virtualArtifacts is the artifacts directory of the virtual run, from the
-// project directory.
-func (x *Executor) virtualArtifacts() string {
-	return path.Join(x.runsRel, virtualID, "artifacts")
-}
-
-// virtualRoots marks the root that is the virtual run's artifacts directory as
-// present, with the project directory's mount.
-func (x *Executor) virtualRoots(roots []facts.Root) {
-	for i := range roots {
-		if path.Clean(roots[i].Declared) == x.virtualArtifacts() {
-			project := x.resolver.Roots([]resolve.RootSpec{{Declared: "."}})[0]
-			roots[i].Path = path.Join(project.Path, x.virtualArtifacts())
-			roots[i].Prefix = roots[i].Path + "/"
-			roots[i].Exists, roots[i].MountID, roots[i].Device = true, project.MountID, project.Device
-		}
-	}
-}
-
-// openVirtual gives the facts of a name in the virtual run's empty artifacts
-// directory; nil for any other. Nothing is there, so there are no links, and
-// the name can be cleaned as text.
-func (x *Executor) openVirtual(req resolve.Request) *resolve.Object {
-	clean, artifacts := path.Clean(req.Requested), x.virtualArtifacts()
-	name, inside := strings.CutPrefix(clean, artifacts)
-	if !inside || (name != "" && name[0] != '/') || strings.ContainsRune(clean, 0) {
-		return nil
-	}
-	o := x.resolver.Resolve(resolve.Request{Param: req.Param, Access: facts.List, Raw: ".", Requested: "."})
-	t := &o.Facts
-	t.Access, t.Raw, t.Requested, t.Recursive = req.Access, req.Raw, req.Requested, req.Recursive
-	t.Lexical = resolve.Lexical(req.Raw)
-	t.Segments = strings.Split(clean, "/")
-	t.Path = path.Join(t.Path, clean)
-	t.Folded = foldAll(t.Segments)
-	if req.Recursive {
-		t.Walk = "complete"
-	}
-	name = strings.TrimPrefix(name, "/")
-	switch {
-	case name == "":
-	case strings.Contains(name, "/") && !(req.Access == facts.Write && req.CreateParents):
-		t.Resolution, t.Missing, t.Kind, t.Handle = facts.NotFound, "parent", facts.None, false
-	case req.Access == facts.Write:
-		t.Resolution, t.Kind = facts.Absent, facts.None
-	default:
-		t.Resolution, t.Missing, t.Kind, t.Handle = facts.NotFound, "name", facts.None, false
-	}
-	if t.Kind == facts.None {
-		t.Size, t.Allocated, t.Nlink = 0, 0, 0
-	}
-	return o
-}
-
-// foldAll folds the segments of a cleaned path, sorted and without doubles.
-func foldAll(segments []string) []string {
-	folded := []string{}
-	for _, s := range segments {
-		for part := range strings.SplitSeq(resolve.Fold(s), `\\`) {
-			if part != "" {
-				folded = append(folded, part)
-			}
-		}
-	}
-	slices.Sort(folded)
-	return slices.Compact(folded)
-}
-
-// ErrNoRun is a named run that does not exist.
-var ErrNoRun = errors.New("run does not exist")

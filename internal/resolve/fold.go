@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -125,4 +126,12 @@ func foldEach(dst, segs []string) []string {
 		dst = append(dst, Fold(s))
 	}
 	return dst
+}
+
+// Folded lists the folded names of a path as it was asked for and of the
+// canonical one, sorted, each once, as facts hold them.
+func Folded(requested, canonical string) []string {
+	out := foldSegments(foldSegments(make([]string, 0, 8), requested), canonical)
+	slices.Sort(out)
+	return slices.Compact(out)
 }

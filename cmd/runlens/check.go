@@ -83,7 +83,8 @@ type checker struct {
 	format    string
 	askDenies bool
 
-	held     []report.Result // of formats that are one document
+	single   bool           // one file or stdin: one call is one document
+	held     *report.Result // the first call, until it is known whether another follows
 	tally    report.Tally
 	code     int
 	progress progress
@@ -94,7 +95,7 @@ func (k *checker) all(ctx context.Context, args []string) (int, error) {
 	if len(args) == 0 {
 		args = []string{"-"}
 	}
-	files, single := k.list(args)
+	files := k.list(args)
 	k.progress = progress{w: k.w, began: k.w.now(), files: len(files)}
 	for _, name := range files {
 		if err := k.file(ctx, name); err != nil {
@@ -102,34 +103,30 @@ func (k *checker) all(ctx context.Context, args []string) (int, error) {
 		}
 		k.progress.step()
 	}
-	k.progress.done()
-	single = single && len(k.held) == 1
-	switch k.format {
-	case "json":
-		if len(k.held) == 0 && k.code != exitAllowed && len(files) < 2 {
-			break // nothing to report on: the trouble is on stderr
-		}
-		if err := k.flush(report.JSON(k.held, single)); err != nil {
-			return exitBroken, err
-		}
-	case "input":
-		if err := k.flush(report.Input(k.held, single)); err != nil {
-			return exitBroken, err
-		}
-	case "text":
-		if k.tally.Total() > 1 {
-			if err := k.w.print(k.tally.String() + "\n"); err != nil {
-				return exitBroken, err
-			}
-		}
-	}
-	return k.code, nil
+	k.progress.clear()
+	return k.code, k.finish()
 }
 
-// list puts the files in place of the directories. single is set when there is
-// exactly one file, named as such, or stdin.
-func (k *checker) list(args []string) (files []string, single bool) {
-	single = len(args) == 1
+// finish writes what comes behind the last call.
+func (k *checker) finish() error {
+	switch {
+	case k.held != nil && k.format == "input":
+		return k.flush(report.Input([]report.Result{*k.held}, true))
+	case k.held != nil:
+		return k.flush(report.JSON([]report.Result{*k.held}, true))
+	case k.format == "json" && k.tally.Total() == 0 && k.single:
+		return nil // there is no call to report on: stderr says why
+	case k.format == "json":
+		return k.flush(report.JSONEnd(k.tally.Total() == 0), nil)
+	case k.format == "text" && k.tally.Total() > 1:
+		return k.w.print(k.tally.String() + "\n")
+	}
+	return nil
+}
+
+// list puts the files in place of the directories.
+func (k *checker) list(args []string) (files []string) {
+	k.single = len(args) == 1
 	for _, arg := range args {
 		found, isDir, err := callFiles(arg)
 		switch {
@@ -138,10 +135,10 @@ func (k *checker) list(args []string) (files []string, single bool) {
 		case isDir && len(found) == 0:
 			k.nothing("%s holds no *.json or *.jsonl", arg)
 		}
-		single = single && !isDir
+		k.single = k.single && !isDir
 		files = append(files, found...)
 	}
-	return files, single
+	return files
 }
 
 // file judges the calls of one file. The error is a report that could not be
@@ -188,7 +185,7 @@ func (k *checker) one(ctx context.Context, source string, raw []byte, tooLarge *
 		if err != nil {
 			return hinted("", "check %s: %w", source, err)
 		}
-		r = resultOf(source, out)
+		r = resultOf(source, out, k.format != "text")
 	}
 	k.count(&r)
 	return k.report(r)
@@ -207,22 +204,38 @@ func (k *checker) count(r *report.Result) {
 	k.code = worse(k.code, code)
 }
 
-// report writes a result, or holds it when the format is one document.
+// report writes a result. In the formats that are one document for one call the
+// first is held until it is known whether another follows.
 func (k *checker) report(r report.Result) error {
+	first := k.tally.Total() == 1
 	switch k.format {
-	case "json":
-		k.held = append(k.held, r)
-	case "input":
-		if r.Input == nil {
-			k.w.note("%s has no policy input: %s", r.Source, r.Reasons[0].Code)
-		}
-		k.held = append(k.held, r)
+	case "text":
+		return k.flush(report.Text([]report.Result{r}), nil)
 	case "jsonl":
 		return k.flush(report.JSONL([]report.Result{r}))
-	default:
-		return k.flush(report.Text([]report.Result{r}), nil)
 	}
-	return nil
+	if k.format == "input" && r.Input == nil {
+		k.w.note("%s has no policy input: %s", r.Source, r.Reasons[0].Code)
+	}
+	if first && k.single {
+		k.held = &r
+		return nil
+	}
+	if held := k.held; held != nil {
+		k.held = nil
+		if err := k.next(held, true); err != nil {
+			return err
+		}
+	}
+	return k.next(&r, first)
+}
+
+// next writes a result as one of several.
+func (k *checker) next(r *report.Result, first bool) error {
+	if k.format == "input" {
+		return k.flush(report.Input([]report.Result{*r}, false))
+	}
+	return k.flush(report.JSONElement(r, first))
 }
 
 func (k *checker) flush(data []byte, err error) error {
@@ -247,14 +260,17 @@ func (k *checker) nothing(format string, args ...any) {
 	k.code = worse(k.code, exitNothing)
 }
 
-// resultOf is an outcome as the reports show it.
-func resultOf(source string, out *executor.Outcome) report.Result {
+// resultOf is an outcome as the reports show it. Encoding the input costs as
+// much as judging it: only reports for programs have it and its digest.
+func resultOf(source string, out *executor.Outcome, encoded bool) report.Result {
 	r := report.Result{
 		Source: source, CallID: out.CallID, Tool: out.Tool,
 		Effect: out.Verdict.Effect, Reasons: out.Public(),
 		Normalized: out.Normalized, MaxBytes: out.MaxBytes,
-		PolicyRevision: out.PolicyRevision, InputDigest: out.InputDigest(),
-		Facts: out.Input, Input: out.InputJSON(),
+		PolicyRevision: out.PolicyRevision, Facts: out.Input,
+	}
+	if encoded {
+		r.InputDigest, r.Input = out.InputDigest(), out.InputJSON()
 	}
 	return r
 }
@@ -313,5 +329,3 @@ func (p *progress) clear() {
 		p.visible = false
 	}
 }
-
-func (p *progress) done() { p.clear() }

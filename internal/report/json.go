@@ -11,17 +11,41 @@ import (
 // JSON is the results as one indented document with a final newline: the object
 // itself when single is set and there is exactly one, else an array.
 func JSON(results []Result, single bool) ([]byte, error) {
-	var doc any
 	if single && len(results) == 1 {
-		doc = documentOf(&results[0])
-	} else {
-		list := make([]document, 0, len(results))
-		for i := range results {
-			list = append(list, documentOf(&results[i]))
-		}
-		doc = list
+		return encode(documentOf(&results[0]), "", "  ")
 	}
-	return encode(doc, "  ")
+	out := []byte{}
+	for i := range results {
+		element, err := JSONElement(&results[i], i == 0)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, element...)
+	}
+	return append(out, JSONEnd(len(results) == 0)...), nil
+}
+
+// JSONElement is one result as the first or a later element of the array that
+// JSON gives, for those who do not want to hold all results at once. JSONEnd
+// comes behind the last one.
+func JSONElement(r *Result, first bool) ([]byte, error) {
+	before := ",\n  "
+	if first {
+		before = "[\n  "
+	}
+	element, err := encode(documentOf(r), "  ", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(before), bytes.TrimSuffix(element, []byte("\n"))...), nil
+}
+
+// JSONEnd ends the array.
+func JSONEnd(empty bool) []byte {
+	if empty {
+		return []byte("[]\n")
+	}
+	return []byte("\n]\n")
 }
 
 // document is a Result as programs see it: every field is always there. What it
@@ -84,11 +108,11 @@ func reasonOf(r engine.Reason) reason {
 // encode writes v with a final newline. Text stays as it is but for what JSON
 // must escape, invisible characters and those that turn the direction of text:
 // a report is looked at in terminals and in reviews.
-func encode(v any, indent string) ([]byte, error) {
+func encode(v any, prefix, indent string) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", indent)
+	enc.SetIndent(prefix, indent)
 	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("write report: %w", err)
 	}

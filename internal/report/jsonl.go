@@ -4,7 +4,7 @@ package report
 func JSONL(results []Result) ([]byte, error) {
 	var out []byte
 	for i := range results {
-		line, err := encode(documentOf(&results[i]), "")
+		line, err := encode(documentOf(&results[i]), "", "")
 		if err != nil {
 			return nil, err
 		}

@@ -201,6 +201,34 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// An array put together from elements is the one that JSON gives.
+func TestJSONElement(t *testing.T) {
+	results := []report.Result{denied(), allowed(), malformed()}
+	want, err := report.JSON(results, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain []json.RawMessage
+	if err := json.Unmarshal(want, &plain); err != nil || len(plain) != 3 {
+		t.Fatalf("not an array of three: %v", err)
+	}
+	again, err := json.MarshalIndent(plain, "", "  ")
+	if err != nil || string(again)+"\n" != string(want) {
+		t.Errorf("not laid out as JSON is: %v\n%s", err, want)
+	}
+	var got []byte
+	for i := range results {
+		element, err := report.JSONElement(&results[i], i == 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, element...)
+	}
+	if got = append(got, report.JSONEnd(false)...); string(got) != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // A limit belongs to what was resolved; a call that resolved nothing has none.
 func TestNormalized(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -176,7 +176,8 @@ func (p *project) policySource() (engine.Source, error) {
 	case embedded:
 		src.FS, src.Name = shippedpolicies.FS, "policies"
 	case overlayTree:
-		src.FS, src.Overlay = shippedpolicies.FS, os.DirFS(p.policies.path)
+		src.FS, src.Name = shippedpolicies.FS, "policies"
+		src.Overlay, src.OverName = os.DirFS(p.policies.path), p.policies.path
 	case bundleFile:
 		data, err := readFile(p.policies.path, maxBundle)
 		if err != nil {

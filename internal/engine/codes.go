@@ -76,6 +76,10 @@ func goCodes() []Code {
 			Title: "the tool's output does not fit its output schema", Remedy: "correct the tool or its schema; the message names the field",
 		},
 		{
+			Code: "internal_error", Gate: "start",
+			Title: "RunLens itself failed", Remedy: "report it with what stderr says; nothing more was run",
+		},
+		{
 			Code: "policy_writable", Gate: "start",
 			Title: "a place that agents may write holds policies, manifests, configuration or keys", Remedy: "move the root or the place so that neither holds the other",
 		},

@@ -24,7 +24,8 @@ func capabilities() *ast.Capabilities {
 }
 
 // compileModules compiles strictly against the closed input schema.
-func compileModules(modules []module, data *node, schema any, caps *ast.Capabilities, p *problems) *ast.Compiler {
+// gathered are the families whose rules the decision asks directly.
+func compileModules(modules []module, data *node, schema any, caps *ast.Capabilities, gathered []string, p *problems) *ast.Compiler {
 	schemas := ast.NewSchemaSet()
 	schemas.Put(ast.SchemaRootRef, schema)
 	c := ast.NewCompiler().
@@ -32,6 +33,13 @@ func compileModules(modules []module, data *node, schema any, caps *ast.Capabili
 		WithCapabilities(caps).
 		WithStrict(true).
 		WithSchemas(schemas).
+		WithStageAfterID(ast.StageResolveRefs, ast.CompilerStageDefinition{
+			Name: "GatherFamilies",
+			Stage: func(c *ast.Compiler) *ast.Error {
+				gather(c, gathered)
+				return nil
+			},
+		}).
 		WithStageAfterID(ast.StageSetRuleTree, ast.CompilerStageDefinition{
 			Name: "CheckDataRefs",
 			Stage: func(c *ast.Compiler) *ast.Error {

@@ -27,13 +27,14 @@ import (
 
 // Source says where policies come from. Exactly one of FS and Bundle is set.
 type Source struct {
-	FS      fs.FS            // its root holds runlens/
-	Bundle  []byte           // an OPA bundle, gzipped tar
-	Key     *VerificationKey // when set, the bundle's signature must verify with it
-	Name    string           // shown in front of file names; "" is "policies"
-	Overlay fs.FS            // more families, data keys and codes on top of FS; nil: none
-	Schemas fs.FS            // holds input.json and data.json
-	Log     func(string)     // hears of a panic inside OPA, with its stack; nil: nobody does
+	FS       fs.FS            // its root holds runlens/
+	Bundle   []byte           // an OPA bundle, gzipped tar
+	Key      *VerificationKey // when set, the bundle's signature must verify with it
+	Name     string           // shown in front of file names; "" is "policies"
+	Overlay  fs.FS            // more families, data keys and codes on top of FS; nil: none
+	OverName string           // shown in front of the overlay's file names; "" is Name
+	Schemas  fs.FS            // holds input.json and data.json
+	Log      func(string)     // hears of a panic inside OPA, with its stack; nil: nobody does
 
 	asWritten bool // tests: compile the rules as they are written
 }
@@ -67,6 +68,9 @@ func Load(src Source) (*Engine, error) {
 	}
 	if src.Name == "" {
 		src.Name = "policies"
+	}
+	if src.OverName == "" {
+		src.OverName = src.Name
 	}
 	p := &problems{}
 	e, err := load(src, p)
@@ -121,10 +125,12 @@ func load(src Source, p *problems) (*Engine, error) {
 	if len(modules) < len(t.modules) || schema == nil {
 		return nil, p.err() // what does not parse leaves holes that would read as more mistakes
 	}
+	var gathered []string
 	if !src.asWritten {
 		unroll(modules, public)
+		gathered = requiredFamilies(data)
 	}
-	compiler := compileModules(modules, data, schema, caps, p)
+	compiler := compileModules(modules, data, schema, caps, gathered, p)
 	if err := p.err(); err != nil {
 		return nil, err
 	}

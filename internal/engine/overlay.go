@@ -8,7 +8,7 @@ import (
 // add: families, data keys and codes that the tree below does not have. So an
 // overlay can never change what a shipped rule, helper or setting says.
 func addOverlay(t *tree, data *node, src Source, p *problems) {
-	over := readTree(src.Overlay, src.Name, p)
+	over := readTree(src.Overlay, src.OverName, p)
 	shipped := map[string]bool{}
 	for _, f := range t.modules {
 		if family, ok := familyOf(f.rel); ok {
@@ -27,7 +27,7 @@ func addOverlay(t *tree, data *node, src Source, p *problems) {
 			t.modules = append(t.modules, f)
 		}
 	}
-	added := mergeData(over, src.Name, p)
+	added := mergeData(over, src.OverName, p)
 	for _, family := range added.at(folder, "rules").keysOrNone() {
 		if n := added.at(folder, "rules", family); shipped[family] {
 			p.add(n.file, n.line, "", "family %s is a shipped one, an overlay cannot add data to it", cut(family))

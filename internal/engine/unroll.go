@@ -49,19 +49,24 @@ func unroll(modules []module, public []Rule) {
 // will do: under a negation or in a comprehension one rule for each family
 // would not mean the same.
 func asksAll(r *ast.Rule) string {
-	if r.Else != nil || r.Default || r.Head.RuleKind() != ast.SingleValue || len(r.Head.Args) > 0 || len(r.Head.Ref()) != 1 ||
-		!r.Head.Value.Equal(ast.InternedTerm(true)) || len(r.Body) != 1 || len(r.Body[0].With) > 0 || r.Body[0].Negated {
+	if !asksOnly(r) {
 		return ""
 	}
 	ref := asked(r)
-	if ref == nil {
+	if ref == nil || !wildcard(ref[3]) {
 		return ""
 	}
 	kind, _ := ref[4].Value.(ast.String)
 	return string(kind)
 }
 
-// asked returns the reference in a body that is `some _ in data.runlens.rules[_].<kind>`.
+// asksOnly holds for a rule that is true or undefined and has one expression.
+func asksOnly(r *ast.Rule) bool {
+	return r.Else == nil && !r.Default && r.Head.RuleKind() == ast.SingleValue && len(r.Head.Args) == 0 && len(r.Head.Ref()) == 1 &&
+		r.Head.Value.Equal(ast.InternedTerm(true)) && len(r.Body) == 1 && len(r.Body[0].With) == 0 && !r.Body[0].Negated
+}
+
+// asked returns the reference in a body that is `some _ in data.runlens.rules[…].<kind>`.
 func asked(r *ast.Rule) ast.Ref {
 	decl, ok := r.Body[0].Terms.(*ast.SomeDecl)
 	if !ok || len(decl.Symbols) != 1 {
@@ -72,7 +77,7 @@ func asked(r *ast.Rule) ast.Ref {
 		return nil
 	}
 	ref, ok := call[2].Value.(ast.Ref)
-	if !ok || len(ref) != 5 || !wildcard(ref[3]) {
+	if !ok || len(ref) != 5 {
 		return nil
 	}
 	for i, key := range []string{folder, "rules"} {

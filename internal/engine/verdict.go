@@ -1,5 +1,7 @@
 package engine
 
+import "encoding/json"
+
 // Effect is what a verdict says. The zero Effect denies.
 type Effect uint8
 
@@ -46,4 +48,13 @@ type Reason struct {
 	Remedy     string         `json:"remedy"`
 	Retryable  bool           `json:"retryable"`
 	LedgerOnly bool           `json:"ledger_only,omitempty"` // recorded, not reported to the caller
+}
+
+// MarshalJSON writes a reason with its detail always an object.
+func (r Reason) MarshalJSON() ([]byte, error) {
+	type plain Reason
+	if r.Detail == nil {
+		r.Detail = map[string]any{}
+	}
+	return json.Marshal(plain(r))
 }

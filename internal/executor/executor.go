@@ -168,8 +168,6 @@ func (p *proposal) recordVerdict(ctx context.Context) error {
 
 // runHandler lets the tool work on the grant, under its own deadline.
 func (p *proposal) runHandler(ctx context.Context) {
-	release := p.run.log.Started(p.started)
-	defer release()
 	begin := p.x.cfg.Now()
 	p.done, p.err = handlers.Run(ctx, *p.handler, p.grant())
 	p.took = p.x.cfg.Now().Sub(begin)
@@ -187,15 +185,23 @@ func (p *proposal) checkOutput() {
 }
 
 // recordResult makes the end of the handler durable. It does not heed the
-// caller's context: what happened is recorded, whoever still listens.
+// caller's context: what happened is recorded, whoever still listens. Until
+// then other processes see the start as running; when the end cannot be
+// recorded the claim is given up, so that the next opening of the run says
+// tool_unknown.
 func (p *proposal) recordResult() error {
 	ctx, cancel := context.WithTimeout(context.Background(), resultWait)
 	defer cancel()
-	return p.run.log.Commit(ctx, func(tx *ledger.Tx) (err error) {
+	err := p.run.log.Commit(ctx, func(tx *ledger.Tx) (err error) {
 		typ, payload := p.resultEvent()
 		p.seq, err = tx.Add(typ, payload)
 		return err
 	})
+	if err != nil {
+		p.seq = 0
+		p.run.log.Started(p.started)()
+	}
+	return err
 }
 
 // resultWait bounds how long a finished handler waits for the ledger.

@@ -43,6 +43,10 @@ func OpenHead(signed []byte, known note.Verifiers) (Head, error) {
 		if errors.As(err, &unverified) {
 			return Head{}, errors.New("open head: no known key signed it")
 		}
+		var forged *note.InvalidSignatureError
+		if errors.As(err, &forged) {
+			return Head{}, fmt.Errorf("open head: the signature of %q does not fit its text", forged.Name)
+		}
 		return Head{}, errors.New("open head: not a signed note")
 	}
 	part := strings.SplitN(n.Text, "\n", 4)

@@ -23,12 +23,18 @@ func capabilities() *ast.Capabilities {
 	return caps
 }
 
-// compileModules compiles strictly against the closed input schema.
-// gathered are the families whose rules the decision asks directly.
-func compileModules(modules []module, data *node, schema any, caps *ast.Capabilities, gathered []string, p *problems) *ast.Compiler {
+// shortcuts are what the loader may do to rules without changing what they say.
+type shortcuts struct {
+	gathered  []string   // families whose rules the decision asks directly
+	documents ast.Object // policy data that rules read through the input; nil: they ask the store
+}
+
+// compileModules compiles strictly against the closed input schema. carried
+// says that rules read policy data through the input, which must carry it.
+func compileModules(modules []module, data *node, schema any, caps *ast.Capabilities, short shortcuts, p *problems) (c *ast.Compiler, carried bool) {
 	schemas := ast.NewSchemaSet()
 	schemas.Put(ast.SchemaRootRef, schema)
-	c := ast.NewCompiler().
+	c = ast.NewCompiler().
 		SetErrorLimit(0).
 		WithCapabilities(caps).
 		WithStrict(true).
@@ -36,7 +42,7 @@ func compileModules(modules []module, data *node, schema any, caps *ast.Capabili
 		WithStageAfterID(ast.StageResolveRefs, ast.CompilerStageDefinition{
 			Name: "GatherFamilies",
 			Stage: func(c *ast.Compiler) *ast.Error {
-				gather(c, gathered)
+				gather(c, short.gathered)
 				return nil
 			},
 		}).
@@ -45,6 +51,13 @@ func compileModules(modules []module, data *node, schema any, caps *ast.Capabili
 			Stage: func(c *ast.Compiler) *ast.Error {
 				checkShadows(c.RuleTree, data, p)
 				checkRefs(c, modules, data, p)
+				return nil
+			},
+		}).
+		WithStageAfterID(ast.StageCheckTypes, ast.CompilerStageDefinition{
+			Name: "ReadDataThroughInput",
+			Stage: func(c *ast.Compiler) *ast.Error {
+				carried = short.documents != nil && constants(c, short.documents)
 				return nil
 			},
 		})
@@ -57,7 +70,7 @@ func compileModules(modules []module, data *node, schema any, caps *ast.Capabili
 	if c.Failed() {
 		addOPA(p, "policies", slices.DeleteFunc(c.Errors, func(e *ast.Error) bool { return reported(e, p) }))
 	}
-	return c
+	return c, carried
 }
 
 // reported tells whether checkRefs has said better what e says.

@@ -125,21 +125,19 @@ func load(src Source, p *problems) (*Engine, error) {
 	if len(modules) < len(t.modules) || schema == nil {
 		return nil, p.err() // what does not parse leaves holes that would read as more mistakes
 	}
-	var gathered []string
-	if !src.asWritten {
-		unroll(modules, public)
-		gathered = requiredFamilies(data)
-	}
-	compiler := compileModules(modules, data, schema, caps, gathered, p)
-	if err := p.err(); err != nil {
-		return nil, err
-	}
 	documents, ok := data.term().Value.(ast.Object)
 	if !ok {
 		return nil, fmt.Errorf("load policies: data is no object")
 	}
-	if kept != nil {
+	var short shortcuts
+	if !src.asWritten {
 		kept.keep(documents)
+		unroll(modules, public)
+		short = shortcuts{gathered: requiredFamilies(data), documents: documents}
+	}
+	compiler, carried := compileModules(modules, data, schema, caps, short, p)
+	if err := p.err(); err != nil {
+		return nil, err
 	}
 	e := &Engine{
 		compiler: compiler,
@@ -152,6 +150,9 @@ func load(src Source, p *problems) (*Engine, error) {
 		rules:    public,
 		revision: revision(modules, data),
 		log:      src.Log,
+	}
+	if carried {
+		e.encoder.carry(documents)
 	}
 	return e, e.prepare()
 }

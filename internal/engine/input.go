@@ -61,6 +61,8 @@ type encoder struct {
 	runLimits   memo[facts.RunLimits]
 	executables memo[facts.Executable]
 	noSkill     *ast.Term
+	dataKey     *ast.Term // with data: what every input carries
+	data        *ast.Term // policy data; nil: rules ask the store
 	noStep      *ast.Term
 }
 
@@ -146,7 +148,7 @@ func (w *encoding) array(terms []*ast.Term) *ast.Term {
 }
 
 func (w *encoding) document(in *facts.Input) *ast.Term {
-	return w.object(w.input,
+	own := w.object(w.input,
 		integer(int64(in.V)),
 		w.callTerm(&in.Call),
 		w.toolTerm(in.Tool),
@@ -160,6 +162,15 @@ func (w *encoding) document(in *facts.Input) *ast.Term {
 		list(w, in.Approvals, (*encoding).approvalTerm),
 		w.str(in.Now),
 	)
+	if w.data != nil {
+		own.Value.(ast.Object).Insert(w.dataKey, w.data)
+	}
+	return own
+}
+
+// carry makes every input carry policy data; see constants.
+func (e *encoder) carry(documents ast.Object) {
+	e.dataKey, e.data = ast.StringTerm(dataKey), documents.Get(ast.StringTerm(folder))
 }
 
 func (w *encoding) callTerm(c *facts.Call) *ast.Term {

@@ -39,9 +39,10 @@ deny contains lib.reason(rego.metadata.rule(), {
 	"access": access,
 	"rules": ["absent"],
 }) if {
-	input.targets[0]
 	some access in data.runlens.operations[input.tool.operation].accesses
+	not input.targets[0].access == access # spares the rest where the first target has it
 	not _has_target(access)
+	input.targets[0]
 }
 
 _has_target(access) if {

@@ -35,7 +35,10 @@ func (x *Executor) Propose(ctx context.Context, raw []byte, runID string) (seq i
 		if p.out.ErrorCode != "" {
 			p.call = nil
 		}
-		seq, err = tx.Add(ledger.ModelProposed, p.proposedEvent())
+		payload, err := p.proposedEvent()
+		if err == nil {
+			seq, err = tx.Add(ledger.ModelProposed, payload)
+		}
 		return err
 	})
 	if commit != nil {

@@ -256,6 +256,26 @@ func TestCallID(t *testing.T) {
 	}
 }
 
+// TestCallIDTaken: a call that was judged before its id turned out to be taken
+// is recorded as malformed, without an input.
+func TestCallIDTaken(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/feedback.txt", "x")
+	x := open(t, project, nil)
+	x.Exec(context.Background(), []byte(`{"name":"read_file","arguments":{"path":"data/feedback.txt"},"call_id":"a"}`), "r")
+	r := x.Exec(context.Background(), []byte(`{"name":"read_file","arguments":{"path":"data/b.txt"},"call_id":"a"}`), "r")
+	if r.Status != executor.StatusFailed || r.ErrorCode != "malformed_call" {
+		t.Errorf("%+v", r)
+	}
+	list := events(t, project, "r")
+	if _, v := lastVerdict(t, list); v.Reason != "malformed_call" || string(v.Input) != "null" {
+		t.Errorf("recorded %+v", v)
+	}
+	if text := string(list[len(list)-1].Payload); !strings.Contains(text, `"input_digest":""`) {
+		t.Errorf("recorded %s", text)
+	}
+}
+
 // TestBudget: five denials in a row exhaust it, an allow between starts anew,
 // and calls that were on their way together count as one.
 func TestBudget(t *testing.T) {

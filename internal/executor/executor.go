@@ -151,13 +151,18 @@ func (p *proposal) decide(ctx context.Context) {
 // the run's lock it sees what others recorded since; when that changes what
 // policy is shown, the call is judged again before anything is written.
 func (p *proposal) recordVerdict(ctx context.Context) error {
+	p.out.encode() // outside the lock; done again there only when the call is judged again
 	return p.run.log.Commit(ctx, func(tx *ledger.Tx) error {
 		p.checkCallID()
 		p.decideAgainLocked(ctx)
 		if err := p.begin(tx); err != nil {
 			return err
 		}
-		seq, err := tx.Add(ledger.ModelProposed, p.proposedEvent())
+		payload, err := p.proposedEvent()
+		if err != nil {
+			return err
+		}
+		seq, err := tx.Add(ledger.ModelProposed, payload)
 		if err != nil {
 			return err
 		}
@@ -232,7 +237,7 @@ func (p *proposal) decideAs(ctx context.Context, j judgedBy) {
 	p.input.Run, p.input.Skill, p.input.Plan, p.input.Contract, p.input.Approvals = j.run, j.skill, j.plan, j.contract, j.approvals
 	p.input.Now = p.x.cfg.Now().UTC().Format(timeFormat)
 	p.input.V = facts.Version
-	p.out.line, p.out.digest = "", ""
+	p.out.line, p.out.digest = nil, ""
 	p.out.Verdict = p.x.cfg.Engine.Decide(ctx, &p.input)
 	p.describeOutcome()
 }

@@ -94,7 +94,7 @@ func (p *proposal) stopped() bool { return p.failed }
 func (p *proposal) fail(code, message string) {
 	p.failed = true
 	p.out.ErrorCode = code
-	p.out.Input = nil
+	p.out.Input, p.out.line, p.out.digest = nil, nil, ""
 	p.out.Verdict = engine.Verdict{Effect: engine.Deny, Reasons: []engine.Reason{engine.GoReason(code, message, "", nil)}}
 }
 

@@ -31,9 +31,11 @@ type proposedEvent struct {
 	Digest    string          `json:"digest"` // of the call; of the bytes when malformed
 	Malformed bool            `json:"malformed,omitempty"`
 	After     int64           `json:"after"`          // last event its caller can have known of
-	Call      json.RawMessage `json:"call,omitempty"` // the proposal's text, unless `record` is facts
+	Call      json.RawMessage `json:"call,omitempty"` // the proposal's text, unless `record` is facts; last
 }
 
+// verdictEvent is a verdict without its last member: input, the document that
+// was judged, or null when the call did not reach policy.
 type verdictEvent struct {
 	Verdict          string          `json:"verdict"`
 	Reason           string          `json:"reason"`
@@ -46,7 +48,6 @@ type verdictEvent struct {
 	InputDigest      string          `json:"input_digest"`
 	Reasons          []engine.Reason `json:"reasons"`
 	Objects          []objectID      `json:"objects"`
-	Input            json.RawMessage `json:"input"` // null when the call did not reach policy
 }
 
 // objectID says which object was judged, in a form that another process can
@@ -106,9 +107,9 @@ func (p *proposal) checkCallID() {
 	}
 }
 
-func (p *proposal) proposedEvent() proposedEvent {
+func (p *proposal) proposedEvent() (json.RawMessage, error) {
 	if p.call == nil {
-		return proposedEvent{Bytes: len(p.raw), Digest: digest(p.raw), Malformed: true, After: p.after}
+		return json.Marshal(proposedEvent{Bytes: len(p.raw), Digest: digest(p.raw), Malformed: true, After: p.after})
 	}
 	ev := proposedEvent{
 		CallID: p.call.ID, Given: p.call.ID != "", ClientID: p.call.ClientID, Tool: p.call.Name,
@@ -116,10 +117,10 @@ func (p *proposal) proposedEvent() proposedEvent {
 		// A second call under an id that is taken must not take it over.
 		Malformed: p.out.ErrorCode == codeMalformed,
 	}
-	if p.x.cfg.Tools.Record != recordFacts {
-		ev.Call = p.call.JSON()
+	if p.x.cfg.Tools.Record == recordFacts {
+		return json.Marshal(ev)
 	}
-	return ev
+	return spliced(ev, "call", p.call.JSON())
 }
 
 const (
@@ -158,8 +159,11 @@ func (p *proposal) addVerdict(tx *ledger.Tx) error {
 }
 
 func (p *proposal) addVerdictEvent(tx *ledger.Tx) (int64, error) {
-	ev := p.verdictEvent()
-	return tx.Add(verdictTypes[p.out.Verdict.Effect], ev)
+	payload, err := spliced(p.verdictEvent(), "input", p.out.InputJSON())
+	if err != nil {
+		return 0, err
+	}
+	return tx.Add(verdictTypes[p.out.Verdict.Effect], payload)
 }
 
 func (p *proposal) addStart(tx *ledger.Tx, verdict int64) (err error) {
@@ -179,7 +183,7 @@ func (p *proposal) verdictEvent() verdictEvent {
 		Verdict: v.Effect.String(), Reason: v.Reasons[0].Code, MaxBytes: p.out.MaxBytes,
 		CallID: p.out.CallID, Proposal: p.proposed,
 		PolicyRevision: p.out.PolicyRevision, ManifestRevision: p.out.ManifestRevision,
-		InputDigest: p.out.InputDigest(), Reasons: v.Reasons, Input: p.out.InputJSON(), Objects: p.objectIDs(),
+		InputDigest: p.out.InputDigest(), Reasons: v.Reasons, Objects: p.objectIDs(),
 	}
 	if len(p.input.Targets) > 0 {
 		ev.Path = p.input.Targets[0].Path

@@ -68,7 +68,8 @@ type Outcome struct {
 	Proposal         int64 // seq of the model_proposed event; 0 when nothing was recorded
 	Seq              int64 // seq of the verdict event; 0 when nothing was recorded
 
-	line, digest string // the encoded input, made once when first asked for
+	line   []byte // the encoded input, made once when first asked for
+	digest string
 }
 
 // InputDigest is sha256:<hex> over the recorded form of the input without
@@ -78,14 +79,11 @@ func (o *Outcome) InputDigest() string {
 	return o.digest
 }
 
-// InputJSON is the recorded form of the input, one line; nil when the call did
-// not reach policy.
+// InputJSON is the recorded form of the input, one line, not to be changed; nil
+// when the call did not reach policy.
 func (o *Outcome) InputJSON() []byte {
 	o.encode()
-	if o.line == "" {
-		return nil
-	}
-	return []byte(o.line)
+	return o.line
 }
 
 func (o *Outcome) encode() {
@@ -96,7 +94,7 @@ func (o *Outcome) encode() {
 	if err != nil {
 		return
 	}
-	o.line, o.digest = string(line), digest
+	o.line, o.digest = line, digest
 }
 
 // Public are the reasons that may go back to the caller: those about what lies

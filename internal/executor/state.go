@@ -2,6 +2,7 @@ package executor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -77,14 +78,8 @@ func (s *State) apply(ev *ledger.Event) error {
 	case ledger.RunStarted:
 		return json.Unmarshal(ev.Payload, &s.Contract)
 	case ledger.ModelProposed:
-		var p struct {
-			CallID    string `json:"call_id"`
-			Given     bool   `json:"call_id_given"`
-			Digest    string `json:"digest"`
-			Malformed bool   `json:"malformed"`
-			After     int64  `json:"after"`
-		}
-		if err := json.Unmarshal(ev.Payload, &p); err != nil {
+		p, err := readProposal(ev.Payload)
+		if err != nil {
 			return err
 		}
 		s.Proposal = proposalState{Seq: ev.Seq, Offset: ev.Offset, Digest: p.Digest, CallID: p.CallID, Malformed: p.Malformed}
@@ -119,12 +114,8 @@ func (s *State) apply(ev *ledger.Event) error {
 // proposed before the last refusal went back count as one in the row: their
 // caller could not have learnt from it.
 func (s *State) applyVerdict(ev *ledger.Event) error {
-	var p struct {
-		Verdict  string `json:"verdict"`
-		Reason   string `json:"reason"`
-		Proposal int64  `json:"proposal"`
-	}
-	if err := json.Unmarshal(ev.Payload, &p); err != nil {
+	p, err := readVerdict(ev.Payload)
+	if err != nil {
 		return err
 	}
 	after, open := s.Proposals[p.Proposal]
@@ -160,6 +151,66 @@ func (s *State) applyVerdict(ev *ledger.Event) error {
 		}
 	}
 	return nil
+}
+
+// verdictHead is what a state keeps of a verdict.
+type verdictHead struct {
+	Verdict, Reason string
+	Proposal        int64
+}
+
+// readVerdict reads the head of a verdict's payload; the input behind it is
+// large and not looked at.
+func readVerdict(payload []byte) (v verdictHead, err error) {
+	found := 0
+	walked := members(payload, func(name string, value []byte) bool {
+		var into any
+		switch name {
+		case "verdict":
+			into = &v.Verdict
+		case "reason":
+			into = &v.Reason
+		case "proposal":
+			into = &v.Proposal
+		default:
+			return true
+		}
+		found++
+		err = json.Unmarshal(value, into)
+		return err == nil && found < 3
+	})
+	if err == nil {
+		err = walked
+	}
+	if err == nil && found < 3 {
+		err = errors.New("a verdict needs verdict, reason and proposal")
+	}
+	return v, err
+}
+
+// readProposal reads a proposal's payload without its text, which stands last.
+func readProposal(payload []byte) (p proposedEvent, err error) {
+	walked := members(payload, func(name string, value []byte) bool {
+		switch name {
+		case "call":
+			return false
+		case "call_id":
+			err = json.Unmarshal(value, &p.CallID)
+		case "call_id_given":
+			err = json.Unmarshal(value, &p.Given)
+		case "digest":
+			err = json.Unmarshal(value, &p.Digest)
+		case "malformed":
+			err = json.Unmarshal(value, &p.Malformed)
+		case "after":
+			err = json.Unmarshal(value, &p.After)
+		}
+		return err == nil
+	})
+	if err == nil {
+		err = walked
+	}
+	return p, err
 }
 
 // Snapshot and Restore implement ledger.State.

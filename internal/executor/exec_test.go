@@ -256,6 +256,42 @@ func TestCallID(t *testing.T) {
 	}
 }
 
+// TestCheckRun judges against what the run has recorded, also when another
+// Executor has recorded more since, and records nothing.
+func TestCheckRun(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/feedback.txt", "x")
+	writer, reader := open(t, project, nil), open(t, project, nil)
+	bad := []byte(`{"name":"read_file","arguments":{"path":"../x"}}`)
+	for range 5 {
+		writer.Exec(context.Background(), bad, "r")
+		before := types(events(t, project, "r"))
+		out, err := reader.Check(context.Background(), readCall, "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want int64
+		for _, typ := range before {
+			if typ == ledger.ToolDenied {
+				want++
+			}
+		}
+		if got := out.Input.Run.Denials.InRow; got != want {
+			t.Errorf("judged on %d denials, recorded are %d", got, want)
+		}
+		if after := types(events(t, project, "r")); !slices.Equal(after, before) {
+			t.Errorf("check recorded: %v", after)
+		}
+	}
+	out, err := reader.Check(context.Background(), readCall, "r")
+	if err != nil || out.Verdict.Reasons[0].Code != "denial_budget_exhausted" {
+		t.Errorf("%v %+v", err, out.Verdict)
+	}
+	if out, err = writer.Check(context.Background(), readCall, "r"); err != nil || out.Verdict.Reasons[0].Code != "denial_budget_exhausted" {
+		t.Errorf("%v %+v", err, out.Verdict)
+	}
+}
+
 // TestCallIDTaken: a call that was judged before its id turned out to be taken
 // is recorded as malformed, without an input.
 func TestCallIDTaken(t *testing.T) {

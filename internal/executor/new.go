@@ -44,7 +44,8 @@ type Executor struct {
 	runsRel  string // Runs from the project directory, "" when it lies elsewhere
 
 	mu   sync.Mutex
-	runs map[string]*run
+	runs map[string]*run // recorded into
+	seen map[string]*run // only looked at
 }
 
 // ErrPolicyWritable is a set-up in which a tool could write what it is judged
@@ -73,7 +74,7 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Executor{cfg: cfg, settings: cfg.Engine.Settings(), resolver: resolver, runs: map[string]*run{}}
+	x := &Executor{cfg: cfg, settings: cfg.Engine.Settings(), resolver: resolver, runs: map[string]*run{}, seen: map[string]*run{}}
 	if x.runsRel, err = relativeTo(resolver.Project(), cfg.Runs); err != nil {
 		return nil, errors.Join(err, resolver.Close())
 	}

@@ -410,6 +410,10 @@ func TestOverlay(t *testing.T) {
 			"load policies/runlens/data.json:2: data.runlens.limits.read_bytes is set by the shipped tree (an overlay can only add keys)",
 		},
 		{
+			"key added to a shipped object", one("runlens/data.json", "{\n\"limits\": {\"more_bytes\": 1}}"),
+			`load policies/runlens/data.json:2: data.runlens.limits is an object of the shipped tree, "more_bytes" cannot be added to it`,
+		},
+		{
 			"changed list", one("runlens/data.json", `{"required": ["registry"]}`),
 			"load policies/runlens/data.json:1: data.runlens.required is set by the shipped tree",
 		},

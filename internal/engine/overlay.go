@@ -1,8 +1,14 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 )
+
+// open are the shipped objects that an overlay may add keys to: more codes, more
+// kinds of secrets and more that needs an approval can only tighten. Any other
+// key that a shipped rule looks up could loosen it.
+var open = []string{"codes", "approvals", "secrets"}
 
 // addOverlay puts a project's own files on top of an embedded tree. It may only
 // add: families, data keys and codes that the tree below does not have. So an
@@ -36,11 +42,32 @@ func addOverlay(t *tree, data *node, src Source, p *problems) {
 	if n := added.at(folder, "lib"); n != nil {
 		p.add(n.file, n.line, "", "data.runlens.lib belongs to the shipped tree")
 	}
+	for _, key := range added.at(folder).keysOrNone() {
+		if key != "rules" && !slices.Contains(open, key) {
+			onlyOwn(data.at(folder, key), added.at(folder, key), []string{folder, key}, p)
+		}
+	}
 	merge(data, added, nil, func(keys []string, old, add *node) {
 		if string(old.canonical(nil)) != string(add.canonical(nil)) {
 			p.add(add.file, add.line, "an overlay can only add keys", "data.%s is set by the shipped tree", strings.Join(keys, "."))
 		}
 	})
+}
+
+// onlyOwn refuses keys that are added to an object of the shipped tree.
+func onlyOwn(shipped, added *node, at []string, p *problems) {
+	if shipped == nil || shipped.kind != '{' || added.kind != '{' {
+		return
+	}
+	for _, key := range added.keys() {
+		n := added.obj[key]
+		if shipped.obj[key] == nil {
+			p.add(n.file, n.line, "an overlay can add keys of its own, and to "+strings.Join(open, ", "),
+				"data.%s is an object of the shipped tree, %s cannot be added to it", strings.Join(at, "."), cut(key))
+			continue
+		}
+		onlyOwn(shipped.obj[key], n, append(slices.Clip(at), key), p)
+	}
 }
 
 func familyOf(rel string) (string, bool) {

@@ -46,7 +46,7 @@ func TestPolicyTrouble(t *testing.T) {
 	for code, decisions := range map[string][]string{
 		"policy_conflict": {always(allowed) + "\n\ndecision := 1 if input.v == 1\n\n_unused if {\n\t_denied\n}"},
 		"policy_error":    {always(`{"verdict": "allow", "reasons": [1 / (input.v - 1)], "grant": {}}`)},
-		"policy_timeout":  {always(fmt.Sprintf(`{"verdict": "allow", "reasons": [x | some a in numbers.range(1, 3000); some b in numbers.range(1, 3000); x := a * b; x == -1], "grant": {}}`))},
+		"policy_timeout":  {always(`{"verdict": "allow", "reasons": [x | some a in numbers.range(1, 3000); some b in numbers.range(1, 3000); x := a * b; x == -1], "grant": {}}`)},
 		"policy_bad_result": {
 			always(`true`),
 			always(`{}`),

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/bundle"
@@ -79,6 +80,7 @@ func checkManifest(raw []byte, shown string, p *problems) {
 		RegoVersion  *int            `json:"rego_version"`
 		FileVersions map[string]int  `json:"file_rego_versions"`
 		WASM         json.RawMessage `json:"wasm"`
+		Roots        *[]string       `json:"roots"`
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
 		p.add(shown, 0, "", "is not a bundle manifest: %v", err)
@@ -86,6 +88,9 @@ func checkManifest(raw []byte, shown string, p *problems) {
 	}
 	if m.RegoVersion != nil && *m.RegoVersion != 1 || len(m.FileVersions) > 0 {
 		p.add(shown, 0, "build it with --v1-compatible", "policies must be Rego v1")
+	}
+	if m.Roots != nil && !slices.Contains(*m.Roots, folder) && !slices.Contains(*m.Roots, "") {
+		p.add(shown, 0, "list runlens", "roots leave out the policies: a bundle reader would drop them")
 	}
 	if len(m.WASM) > 0 && string(m.WASM) != "null" && string(m.WASM) != "[]" {
 		p.add(shown, 0, "", "WebAssembly modules are not supported")
@@ -111,19 +116,34 @@ func verifyBundle(raw []byte, key *VerificationKey) error {
 	return err
 }
 
+// nothingBehind refuses what stands behind the archive: another reader of the
+// same bytes might take it for part of the bundle.
+func nothingBehind(z *gzip.Reader, packed *bytes.Reader) error {
+	rest, err := io.ReadAll(io.LimitReader(z, maxTree))
+	if err != nil {
+		return err
+	}
+	if len(bytes.Trim(rest, "\x00")) > 0 || packed.Len() > 0 {
+		return errors.New("something stands behind the archive")
+	}
+	return nil
+}
+
 // untar returns the files of a gzipped tar, names without a leading slash.
 func untar(raw []byte) ([]file, error) {
-	z, err := gzip.NewReader(bytes.NewReader(raw))
+	packed := bytes.NewReader(raw)
+	z, err := gzip.NewReader(packed)
 	if err != nil {
 		return nil, err
 	}
+	z.Multistream(false)
 	r := tar.NewReader(io.LimitReader(z, maxTree))
 	var files []file
 	seen := map[string]bool{}
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return files, nil
+			return files, nothingBehind(z, packed)
 		}
 		if err != nil {
 			return nil, err

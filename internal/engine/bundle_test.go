@@ -184,9 +184,12 @@ func TestRefusesBundles(t *testing.T) {
 			matchProblems(t, err, test.want)
 		})
 	}
-	for _, raw := range [][]byte{nil, []byte("x"), tarball(t, nil)[:20]} {
+	whole := good()
+	whole["/data.json"] = data
+	twice := append(tarball(t, whole), tarball(t, whole)...)
+	for _, raw := range [][]byte{nil, []byte("x"), tarball(t, nil)[:20], twice, append(tarball(t, whole), 'x')} {
 		if _, err := Load(Source{Bundle: append([]byte{}, raw...), Schemas: testSchemas(t)}); err == nil {
-			t.Errorf("%q loads", raw)
+			t.Errorf("%.40q loads", raw)
 		}
 	}
 }

@@ -122,6 +122,11 @@ func load(src Source, p *problems) (*Engine, error) {
 	settings := readSettings(data, src.Name, p)
 	checked.Wait()
 	p.list = append(p.list, aside.list...)
+	if len(p.list) == 0 { // else what is wrong may be the reason
+		for _, family := range t.empty {
+			p.add(family, 0, "a family is a folder with a policy of its own, <family>.rego", "holds no policy")
+		}
+	}
 	if len(modules) < len(t.modules) || schema == nil {
 		return nil, p.err() // what does not parse leaves holes that would read as more mistakes
 	}

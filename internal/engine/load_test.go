@@ -261,6 +261,19 @@ func TestRefusesToLoad(t *testing.T) {
 		{"policy put aside", one("runlens/rules/extra/extra.rego.off", goodRule), []string{
 			`load policies/runlens/rules/extra/extra.rego.off: is neither *.rego nor data.json`,
 		}},
+		{"family without a policy", one("runlens/rules/extra/README", "to come\n"), []string{
+			`load policies/runlens/rules/extra: holds no policy`,
+		}},
+		{"rule in a test file, spelt otherwise", one("runlens/rules/names/more_test.rego", "package runlens.rules.names_test\n\n deny\tcontains 1 if true\nblock\n  contains 2 if true\n"), []string{
+			`load policies/runlens/rules/names/more_test.rego:3: deny rule in a test file would never run`,
+			`load policies/runlens/rules/names/more_test.rego:4: block rule in a test file would never run`,
+		}},
+		{"reason from an argument", one("runlens/rules/extra/extra.rego", strings.Replace(goodRule, "{}", `{"who": input.call.arguments.who}`, 1)), []string{
+			`load policies/runlens/rules/extra/extra.rego:9: deny takes "input.call.arguments.who" for its reason`,
+		}},
+		{"manifest of other roots", one(".manifest", `{"roots":["foo"]}`), []string{
+			`load policies/.manifest: roots leave out the policies`,
+		}},
 		{"manifest of version 0", one(".manifest", `{"roots":["runlens"],"rego_version":0}`), []string{
 			`load policies/.manifest: policies must be Rego v1`,
 		}},

@@ -224,6 +224,10 @@ func (m *module) public(rule *ast.Rule, notes []*ast.Annotations, p *problems) (
 			"%s must be a partial set", name)
 		return Rule{}, false
 	}
+	if at := undefinedDetail(rule); at != nil {
+		p.add(m.file.shown, at.Location.Row, "bind it in the body, or give a default with object.get",
+			"%s takes %s for its reason: where the argument is missing, the rule would say nothing", name, cut(at.String()))
+	}
 	r := Rule{Family: m.family, Kind: name, File: m.file.shown, Line: line}
 	for _, a := range notes {
 		r.Title = a.Title
@@ -240,4 +244,24 @@ func (m *module) public(rule *ast.Rule, notes []*ast.Annotations, p *problems) (
 		return r, true
 	}
 	return Rule{}, false
+}
+
+// undefinedDetail finds in a rule's head an argument of the call, the one part
+// of the input that may be missing: a head that is undefined adds nothing.
+func undefinedDetail(rule *ast.Rule) (at *ast.Term) {
+	prefix := []string{"call", "arguments"}
+	ast.WalkTerms(rule.Head.Key, func(t *ast.Term) bool {
+		ref, ok := t.Value.(ast.Ref)
+		if !ok || len(ref) <= len(prefix)+1 || !(ref[0].Equal(ast.InputRootDocument) || ref[0].Equal(ast.VarTerm("input"))) {
+			return at != nil
+		}
+		for i, key := range prefix {
+			if s, is := ref[i+1].Value.(ast.String); !is || string(s) != key {
+				return false
+			}
+		}
+		at = t
+		return true
+	})
+	return at
 }

@@ -15,6 +15,7 @@ var open = []string{"codes", "approvals", "secrets"}
 // overlay can never change what a shipped rule, helper or setting says.
 func addOverlay(t *tree, data *node, src Source, p *problems) {
 	over := readTree(src.Overlay, src.OverName, p)
+	t.empty = append(t.empty, over.empty...)
 	shipped := map[string]bool{}
 	for _, f := range t.modules {
 		if family, ok := familyOf(f.rel); ok {

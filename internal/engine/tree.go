@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -29,7 +30,8 @@ type file struct {
 type tree struct {
 	modules []file
 	data    []file
-	root    *file // data.json beside runlens/, which only bundles have
+	root    *file    // data.json beside runlens/, which only bundles have
+	empty   []string // family folders without a policy, as shown
 }
 
 const (
@@ -43,6 +45,7 @@ const (
 func readTree(fsys fs.FS, name string, p *problems) tree {
 	var t tree
 	var total int64
+	var families []string
 	err := fs.WalkDir(fsys, ".", func(rel string, d fs.DirEntry, err error) error {
 		shown := path.Join(name, rel)
 		if err != nil {
@@ -53,6 +56,9 @@ func readTree(fsys fs.FS, name string, p *problems) tree {
 			return nil
 		}
 		if d.IsDir() {
+			if path.Dir(rel) == path.Clean(rulesFolder) {
+				families = append(families, rel)
+			}
 			return nil
 		}
 		if !d.Type().IsRegular() {
@@ -86,6 +92,11 @@ func readTree(fsys fs.FS, name string, p *problems) tree {
 	})
 	if err != nil {
 		p.add(name, 0, "", "cannot be read: %v", reason(err))
+	}
+	for _, family := range families {
+		if !slices.ContainsFunc(t.modules, func(f file) bool { return path.Dir(f.rel) == family }) {
+			t.empty = append(t.empty, path.Join(name, family))
+		}
 	}
 	return t
 }
@@ -195,12 +206,10 @@ func plainText(f file, p *problems) bool {
 // checkTestFile refuses a test file that holds a rule of a family: it would
 // look like a rule and never run.
 func checkTestFile(f file, p *problems) {
-	for i, line := range bytes.Split(f.raw, []byte("\n")) {
-		word, _, _ := strings.Cut(string(line), " ")
-		if slices.Contains(kinds, word) && bytes.Contains(line, []byte("contains")) {
-			p.add(f.shown, i+1, "move the rule to a file that does not end in _test.rego",
-				"%s rule in a test file would never run", word)
-		}
+	pattern := regexp.MustCompile(`(?m)^[ \t]*(` + strings.Join(kinds, "|") + `)\s+contains\b`)
+	for _, at := range pattern.FindAllSubmatchIndex(f.raw, -1) {
+		p.add(f.shown, lineAt(f.raw, at[2]), "move the rule to a file that does not end in _test.rego",
+			"%s rule in a test file would never run", f.raw[at[2]:at[3]])
 	}
 }
 

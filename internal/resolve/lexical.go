@@ -81,6 +81,31 @@ func Lexical(raw string) facts.Lexical {
 	return l
 }
 
+// either has the flags of both.
+func either(a, b facts.Lexical) facts.Lexical {
+	return facts.Lexical{
+		Absolute: a.Absolute || b.Absolute,
+		ParentSegment: a.ParentSegment || b.ParentSegment,
+		ParentEscape: a.ParentEscape || b.ParentEscape,
+		Backslash: a.Backslash || b.Backslash,
+		Drive: a.Drive || b.Drive,
+		Tilde: a.Tilde || b.Tilde,
+		NUL: a.NUL || b.NUL,
+		Control: a.Control || b.Control,
+		Invisible: a.Invisible || b.Invisible,
+		BadUTF8: a.BadUTF8 || b.BadUTF8,
+		PercentEncoded: a.PercentEncoded || b.PercentEncoded,
+		URL: a.URL || b.URL,
+		Empty: a.Empty || b.Empty,
+		TooLong: a.TooLong || b.TooLong,
+		TrailingDotSpace: a.TrailingDotSpace || b.TrailingDotSpace,
+		ReservedName: a.ReservedName || b.ReservedName,
+		StreamName: a.StreamName || b.StreamName,
+		ShortName: a.ShortName || b.ShortName,
+		Expansion: a.Expansion || b.Expansion,
+	}
+}
+
 // lexicalSegments looks at each name; '/' and '\' both end one.
 func lexicalSegments(l *facts.Lexical, raw string, seen uint16) {
 	depth := 0

@@ -153,3 +153,28 @@ func BenchmarkFold(b *testing.B) {
 		})
 	}
 }
+
+// Every value that went into a path is judged, and no flag is forgotten.
+func TestLexicalOfValues(t *testing.T) {
+	if l := (&Request{Raw: "a", Values: []string{"b", "100%.txt"}}).Lexical(); l != (facts.Lexical{}) {
+		t.Errorf("ordinary values: %+v", l)
+	}
+	odd := []string{
+		"/a", "../a", `a\b`, "c:x", "~a", "a\x00", "a\x01", "a\u200bb", "a\xff", "%2e%2e", "http://x", "",
+		strings.Repeat("x", 256), "a.", "con", "f.txt:s", "env~1", "$(x)",
+	}
+	all := reflect.ValueOf((&Request{Raw: "a", Values: odd}).Lexical())
+	for i := range all.NumField() {
+		if !all.Field(i).Bool() {
+			t.Errorf("%s is not set by %q", all.Type().Field(i).Name, odd)
+		}
+	}
+	for _, v := range odd {
+		if got, want := (&Request{Raw: "a", Values: []string{"b", v}}).Lexical(), Lexical(v); got != want {
+			t.Errorf("%q beside others: %+v, want %+v", v, got, want)
+		}
+		if got, want := (&Request{Raw: v, Values: []string{"b"}}).Lexical(), Lexical(v); got != want {
+			t.Errorf("%q as the raw value: %+v, want %+v", v, got, want)
+		}
+	}
+}

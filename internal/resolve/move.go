@@ -63,10 +63,20 @@ func takeAway(dir int, name string, want stat) error {
 // and be free, or a file when the source is one. o must have been resolved for
 // deleting. Both ends must still be what was judged, else ErrChanged and
 // nothing is moved.
+//
+// An entry moved onto itself, however it is spelt, stays as it is, as rename(2)
+// has it. Another name of the same file is an error: rename(2) would leave both
+// and say that it moved, and taking the old one away could take the last.
 func (o *Object) RenameTo(dst *Object) error {
 	err := errors.Join(o.writable(facts.Delete), dst.writable(facts.Write))
 	if err == nil && o.Facts.Resolution != facts.OK {
 		err = errors.New(o.Facts.Resolution)
+	}
+	if err == nil {
+		var same bool
+		if same, err = o.sameEntry(dst); same {
+			return o.problem("rename", err)
+		}
 	}
 	free := dst.Facts.Resolution == facts.Absent
 	if err == nil && !free && (o.st.kind() != facts.File || dst.st.kind() != facts.File) {
@@ -92,6 +102,27 @@ func (o *Object) RenameTo(dst *Object) error {
 	// Until here a crash may bring back the old names. Both stand for whole
 	// objects in either state.
 	return o.problem("rename", errors.Join(p.sync(), syncFolder(o.dir)))
+}
+
+// sameEntry says that both ends are one entry, or are two names of one object,
+// which is an error, as it is that the entry is another object by now. Nothing
+// is moved then.
+func (o *Object) sameEntry(dst *Object) (bool, error) {
+	if dst.Facts.Resolution != facts.OK || !dst.st.same(o.st) {
+		return false, nil
+	}
+	from, err1 := statFD(o.dir)
+	to, err2 := statFD(dst.dir)
+	if err := errors.Join(err1, err2); err != nil {
+		return true, err
+	}
+	if !from.same(to) || o.name != dst.name {
+		return true, errors.New("both names are of one file")
+	}
+	if st, err := statAt(o.dir, o.name); err != nil || !st.same(o.st) {
+		return true, ErrChanged
+	}
+	return true, nil
 }
 
 func (o *Object) moveNew(dir int, name string) error {

@@ -270,3 +270,12 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("project %q", r.Project())
 	}
 }
+
+// A template's other values are in the facts of what it leads to.
+func TestValuesInFacts(t *testing.T) {
+	r := open(t, Config{Project: lay(t, map[string]string{"runs/%2e%2e/f": ""})})
+	o := asks(t, r, Request{Access: facts.Read, Raw: "f", Values: []string{"%2e%2e"}, Requested: "runs/%2e%2e/f"})
+	if o.Facts.Resolution != facts.OK || !o.Facts.Lexical.PercentEncoded {
+		t.Errorf("%s %+v", o.Facts.Resolution, o.Facts.Lexical)
+	}
+}

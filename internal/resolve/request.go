@@ -14,12 +14,22 @@ type Request struct {
 	Param         string
 	Access        string                   // facts.Read, List, Write, Delete or Execute
 	Raw           string                   // the parameter's value as it came: lexical facts
+	Values        []string                 // what else went into Requested, such as a template's other parameters: lexical facts, too
 	Requested     string                   // the template filled in: what is resolved
 	Recursive     bool                     // describe what lies below, too
 	Absolute      bool                     // an absolute Requested may be resolved
 	CreateParents bool                     // write: missing parents are no obstacle
 	Below         func(folded string) bool // recursive: names worth a mention
 	Dir           string                   // directory that Requested counts from; "": the project
+}
+
+// Lexical says what is odd about any of the values that made up the request.
+func (req *Request) Lexical() facts.Lexical {
+	l := Lexical(req.Raw)
+	for _, v := range req.Values {
+		l = either(l, Lexical(v))
+	}
+	return l
 }
 
 // Resolve opens what the request names and describes it. It never fails: what
@@ -59,7 +69,7 @@ func newObject(r *Resolver, req Request) *Object {
 	o := &Object{r: r, fd: -1, dir: -1, deepest: -1}
 	f := &o.Facts // field by field: this is the hot path, and Target is large
 	f.Param, f.Access, f.Recursive = req.Param, req.Access, req.Recursive
-	f.Raw, f.Requested, f.Lexical = valid(req.Raw), valid(req.Requested), Lexical(req.Raw)
+	f.Raw, f.Requested, f.Lexical = valid(req.Raw), valid(req.Requested), req.Lexical()
 	f.Segments, f.Folded, f.Below = []string{}, []string{}, []facts.Below{}
 	f.Kind, f.Resolver = facts.None, r.resolver()
 	return o

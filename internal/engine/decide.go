@@ -57,7 +57,11 @@ func (e *Engine) Decide(ctx context.Context, in *facts.Input) (v Verdict) {
 	}
 	result, err := e.evaluate(ctx, input)
 	if err != nil {
-		return evaluationTrouble(err)
+		v := evaluationTrouble(err)
+		if errors.Is(ctx.Err(), context.Canceled) && v.Reasons[0].Code == "policy_timeout" {
+			v.Reasons[0].Message = "the caller gave up before policy had decided"
+		}
+		return v
 	}
 	return e.verdict(result)
 }

@@ -35,10 +35,7 @@ func (x *Executor) Propose(ctx context.Context, raw []byte, runID string) (seq i
 		if p.out.ErrorCode != "" {
 			p.call = nil
 		}
-		payload, err := p.proposedEvent()
-		if err == nil {
-			seq, err = tx.Add(ledger.ModelProposed, payload)
-		}
+		seq, err = p.addProposal(tx)
 		return err
 	})
 	if commit != nil {

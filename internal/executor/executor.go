@@ -95,6 +95,11 @@ func (p *proposal) admit() {
 		p.fail(codeMalformed, err.Error())
 		return
 	}
+	if where := p.x.withhold.inNames(c); where != "" {
+		// Names go into every event; one that holds a secret is not admitted.
+		p.fail(codeMalformed, where+": looks like a secret: choose another")
+		return
+	}
 	p.call, p.out.Call, p.out.Tool, p.out.CallID = c, c, c.Name, c.ID
 }
 
@@ -158,15 +163,9 @@ func (p *proposal) recordVerdict(ctx context.Context) error {
 		if err := p.begin(tx); err != nil {
 			return err
 		}
-		payload, err := p.proposedEvent()
-		if err != nil {
+		if _, err := p.addProposal(tx); err != nil {
 			return err
 		}
-		seq, err := tx.Add(ledger.ModelProposed, payload)
-		if err != nil {
-			return err
-		}
-		p.numbered(seq)
 		return p.addVerdict(tx)
 	})
 }

@@ -57,8 +57,8 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Engine == nil || cfg.Tools == nil || cfg.Now == nil || cfg.NewID == nil || cfg.Project == "" {
 		return nil, errors.New("open executor: project, engine, tools, clock and id source are all needed")
 	}
-	if cfg.Runs == "" {
-		cfg.Runs = filepath.Join(cfg.Project, "runs")
+	if err := absolute(&cfg); err != nil {
+		return nil, err
 	}
 	if cfg.Door == "" {
 		cfg.Door = "cli"
@@ -87,6 +87,21 @@ func New(cfg Config) (*Executor, error) {
 		return nil, errors.Join(err, resolver.Close())
 	}
 	return x, nil
+}
+
+// absolute fixes the directories once: what is protected, what is recorded into
+// and what paths count from must not depend on who joins them to what.
+func absolute(cfg *Config) (err error) {
+	if cfg.Project, err = filepath.Abs(cfg.Project); err != nil {
+		return fmt.Errorf("open project: %w", err)
+	}
+	if cfg.Runs == "" {
+		cfg.Runs = filepath.Join(cfg.Project, "runs")
+	}
+	if cfg.Runs, err = filepath.Abs(cfg.Runs); err != nil {
+		return fmt.Errorf("open runs: %w", err)
+	}
+	return nil
 }
 
 // relativeTo is dir from the project directory, with slashes; "" when it lies

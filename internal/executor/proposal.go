@@ -208,12 +208,18 @@ func (p *proposal) openTargets() {
 			Param: t.Param, Access: t.Access, Raw: raw, Requested: requested, Recursive: t.Recursive,
 			Absolute: p.tool.Absolute, CreateParents: p.tool.CreateParents, Below: p.x.below,
 		}
+		names := t.Params()
 		switch {
-		case t.Param == "":
-			req.Raw = requested // the manifest's own path, not the model's
-		case !present || p.withheld(t.Param):
+		case !present || slices.ContainsFunc(names, p.withheld):
 			// Nothing to open: an empty name is a fact that policy refuses.
 			req.Raw, req.Requested = "", ""
+		case len(names) == 0:
+			req.Raw = requested // the manifest's own path, not the model's
+		}
+		for _, name := range names {
+			if v, ok := p.call.Arguments[name].(string); ok && name != t.Param && req.Requested != "" {
+				req.Values = append(req.Values, v)
+			}
 		}
 		object := p.run.open(req)
 		p.targets = append(p.targets, target{Target: t, object: object})
@@ -348,13 +354,14 @@ func childEnv(path []string) []string {
 
 // admitEntry judges one entry below a listed target as if the call had asked
 // for it too: handlers show only what could be asked for. What is shown is a
-// name, so an entry is judged for reading without its size.
+// name, so a file is judged as a folder would be that is listed: by where it
+// is and what it is called.
 func (p *proposal) admitEntry(entry *resolve.Object) bool {
 	in := p.input
 	t := entry.Facts
-	t.Param, t.Access, t.Size = p.targets[0].Param, facts.Read, 0
-	if t.Kind == facts.Directory {
-		t.Access = facts.List
+	t.Param, t.Access = p.targets[0].Param, facts.List
+	if t.Kind == facts.File {
+		t.Kind, t.Size = facts.Directory, 0
 	}
 	in.Targets = append(slices.Clone(p.input.Targets), t)
 	return p.x.cfg.Engine.Decide(context.Background(), &in).Effect == engine.Allow

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor/handlers"
@@ -22,8 +23,8 @@ type startedRunEvent struct {
 }
 
 type proposedEvent struct {
-	CallID    string          `json:"call_id"` // "" becomes c<seq>
-	Given     bool            `json:"call_id_given"`
+	CallID    string          `json:"call_id"`
+	Given     bool            `json:"call_id_given"` // by the caller; else it is c<seq>
 	ClientID  string          `json:"client_id,omitempty"`
 	Tool      string          `json:"tool"`
 	Shape     string          `json:"shape"`
@@ -109,10 +110,10 @@ func (p *proposal) checkCallID() {
 
 func (p *proposal) proposedEvent() (json.RawMessage, error) {
 	if p.call == nil {
-		return json.Marshal(proposedEvent{Bytes: len(p.raw), Digest: digest(p.raw), Malformed: true, After: p.after})
+		return json.Marshal(proposedEvent{CallID: p.out.CallID, Bytes: len(p.raw), Digest: digest(p.raw), Malformed: true, After: p.after})
 	}
 	ev := proposedEvent{
-		CallID: p.call.ID, Given: p.call.ID != "", ClientID: p.call.ClientID, Tool: p.call.Name,
+		CallID: p.out.CallID, Given: p.call.ID != "", ClientID: p.call.ClientID, Tool: p.call.Name,
 		Shape: p.call.Shape.String(), Bytes: len(p.raw), Digest: p.call.Digest(), After: p.after,
 		// A second call under an id that is taken must not take it over.
 		Malformed: p.out.ErrorCode == codeMalformed,
@@ -128,13 +129,29 @@ const (
 	recordFull  = "full"
 )
 
-// numbered takes the proposal's number; a call without an id is named after it.
-func (p *proposal) numbered(seq int64) {
-	p.proposed, p.out.Proposal = seq, seq
+// addProposal records the proposal. A call without an id is named after its
+// number, by a name that no caller has given to another call.
+func (p *proposal) addProposal(tx *ledger.Tx) (seq int64, err error) {
 	if p.out.CallID == "" {
-		p.out.CallID = fmt.Sprintf("c%d", seq)
+		name := fmt.Sprintf("c%d", tx.Seq()+1)
+		for taken := true; taken; {
+			if _, taken = p.run.state.Calls[name]; taken {
+				name += "."
+			}
+		}
+		p.out.CallID = name
 	}
+	payload, err := p.proposedEvent()
+	if err != nil {
+		return 0, err
+	}
+	if seq, err = tx.Add(ledger.ModelProposed, payload); err == nil {
+		p.numbered(seq)
+	}
+	return seq, err
 }
+
+func (p *proposal) numbered(seq int64) { p.proposed, p.out.Proposal = seq, seq }
 
 // addVerdict adds the verdict, on an allow the start of the handler, and on an
 // ask the request for an approval.
@@ -183,12 +200,28 @@ func (p *proposal) verdictEvent() verdictEvent {
 		Verdict: v.Effect.String(), Reason: v.Reasons[0].Code, MaxBytes: p.out.MaxBytes,
 		CallID: p.out.CallID, Proposal: p.proposed,
 		PolicyRevision: p.out.PolicyRevision, ManifestRevision: p.out.ManifestRevision,
-		InputDigest: p.out.InputDigest(), Reasons: v.Reasons, Objects: p.objectIDs(),
+		InputDigest: p.out.InputDigest(), Reasons: p.recordedReasons(), Objects: p.objectIDs(),
 	}
 	if len(p.input.Targets) > 0 {
 		ev.Path = p.input.Targets[0].Path
 	}
 	return ev
+}
+
+// recordedReasons are the verdict's reasons as the ledger keeps them. Bytes that
+// were not admitted are known by size and digest alone, so what was wrong with
+// them is told to the caller and not recorded.
+func (p *proposal) recordedReasons() []engine.Reason {
+	reasons := slices.Clone(p.out.Verdict.Reasons)
+	for i := range reasons {
+		title := engine.GoReason(reasons[i].Code, "", "", nil).Message
+		if p.call == nil && reasons[i].Code == codeMalformed {
+			reasons[i].Message = title
+			continue
+		}
+		reasons[i].Message = p.x.withhold.message(reasons[i].Message, title)
+	}
+	return reasons
 }
 
 func (p *proposal) objectIDs() []objectID {
@@ -212,7 +245,8 @@ func (p *proposal) resultEvent() (string, toolEndedEvent) {
 	output := p.done.Output
 	if p.err != nil {
 		e := handlerError(p.err)
-		ev.ErrorCode, ev.Message, output = e.Code, e.Message, e.Output
+		ev.ErrorCode, output = e.Code, e.Output
+		ev.Message = p.x.withhold.message(e.Message, engine.GoReason(e.Code, "", "", nil).Message)
 	}
 	if output != nil {
 		if text, err := json.Marshal(output); err == nil {

@@ -22,7 +22,7 @@ type State struct {
 	Seq       int64                `json:"seq"`     // of the last event
 	Denials   facts.Denials        `json:"denials"` // refused so far
 	DeniedAt  int64                `json:"denied_at"`
-	Calls     map[string]callState `json:"calls"`     // by the call_id that a caller gave
+	Calls     map[string]callState `json:"calls"`     // by call_id, given or not
 	Proposal  proposalState        `json:"proposal"`  // the last one
 	Waiting   []allowState         `json:"waiting"`   // allows that have not started, oldest first
 	Running   map[int64]int64      `json:"running"`   // tool_started seq → verdict seq
@@ -84,7 +84,7 @@ func (s *State) apply(ev *ledger.Event) error {
 		}
 		s.Proposal = proposalState{Seq: ev.Seq, Offset: ev.Offset, Digest: p.Digest, CallID: p.CallID, Malformed: p.Malformed}
 		s.Proposals[ev.Seq] = p.After
-		if p.Given && !p.Malformed {
+		if !p.Malformed {
 			s.Calls[p.CallID] = callState{Digest: p.Digest}
 		}
 	case ledger.ToolAllowed, ledger.ToolDenied, ledger.ToolBlocked:
@@ -196,8 +196,6 @@ func readProposal(payload []byte) (p proposedEvent, err error) {
 			return false
 		case "call_id":
 			err = json.Unmarshal(value, &p.CallID)
-		case "call_id_given":
-			err = json.Unmarshal(value, &p.Given)
 		case "digest":
 			err = json.Unmarshal(value, &p.Digest)
 		case "malformed":

@@ -29,60 +29,87 @@ func (x *Executor) virtualRoots(roots []facts.Root) {
 }
 
 // openVirtual answers for what lies in the virtual run's artifacts directory as
-// exec would in a fresh run: the directory is there and empty. What leads to it
-// is resolved for real; nil leaves the whole request to the resolver.
+// exec would in a fresh run: the run and the directory are there, and empty.
+// What leads to them and what leads out again is resolved for real; nil leaves
+// the whole request to the resolver.
 func (x *Executor) openVirtual(req resolve.Request) *resolve.Object {
 	if x.runsRel == "" || strings.HasPrefix(req.Requested, "/") || strings.ContainsRune(req.Requested, 0) {
 		return nil
 	}
-	home := strings.Split(x.virtualArtifacts(), "/")
 	asked := slices.DeleteFunc(strings.Split(req.Requested, "/"), func(s string) bool { return s == "" || s == "." })
-	at := indexOf(asked, home)
-	if at < 0 || !x.isProject(asked[:at]) {
+	rest := x.virtualRest(asked)
+	if rest == nil {
 		return nil
 	}
-	rest := asked[at+len(home):]
-	for len(rest) > 0 && rest[0] == ".." {
-		if len(rest) == 1 || rest[1] != home[len(home)-1] {
-			return x.openOutside(req, home, rest[1:])
-		}
-		rest = rest[2:] // out of the directory and back in
-	}
-	return x.virtualObject(req, home, rest)
-}
-
-// indexOf is where part first stands in list, -1 when it does not.
-func indexOf(list, part []string) int {
-	for i := 0; i+len(part) <= len(list); i++ {
-		if slices.Equal(list[i:i+len(part)], part) {
-			return i
+	home := strings.Split(x.virtualArtifacts(), "/")
+	// 2 is in the artifacts directory, 1 in the run's, 0 in that of all runs.
+	level := 2
+	for ; len(rest) > 0; rest = rest[1:] {
+		switch name := rest[0]; {
+		case name == ".." && level > 0:
+			level--
+		case level == 2:
+			return x.virtualObject(req, home, rest)
+		case level < 2 && name == home[len(home)-2+level]:
+			level++
+		default:
+			return x.openOutside(req, home[:len(home)-2+level], rest)
 		}
 	}
-	return -1
+	if level < 2 {
+		return x.openOutside(req, home[:len(home)-2+level], nil)
+	}
+	return x.virtualObject(req, home, nil)
 }
 
-// isProject says whether a relative path leads to the project directory.
-func (x *Executor) isProject(segments []string) bool {
-	if len(segments) == 0 {
+// virtualRest is what stands behind the virtual run's artifacts directory in a
+// path that leads to it; nil for any other path.
+func (x *Executor) virtualRest(asked []string) []string {
+	for i := 0; i+2 <= len(asked); i++ {
+		if asked[i] != virtualID || !x.isRuns(asked[:i]) {
+			continue
+		}
+		switch asked[i+1] {
+		case "artifacts":
+			return asked[i+2 : len(asked) : len(asked)]
+		case "..": // into the run's own directory and out again
+			return x.virtualRest(slices.Delete(slices.Clone(asked), i, i+2))
+		}
+	}
+	return nil
+}
+
+// isRuns says whether a relative path leads to the directory of all runs.
+func (x *Executor) isRuns(segments []string) bool {
+	p := strings.Join(segments, "/")
+	if p == x.runsRel {
 		return true
 	}
-	p := strings.Join(segments, "/")
+	runs := x.resolver.Roots([]resolve.RootSpec{{Declared: x.runsRel}})[0]
+	if p == "" {
+		p = "."
+	}
 	o := x.resolver.Resolve(resolve.Request{Access: facts.List, Raw: p, Requested: p})
 	defer o.Close()
-	return o.Facts.Resolution == facts.OK && o.Facts.Path == x.resolver.Project()
+	if o.Facts.Resolution == facts.OK {
+		return o.Facts.Path == runs.Path
+	}
+	// The directory may not be there yet, behind a way that is.
+	dir, last := path.Split(p)
+	if runs.Exists || last != path.Base(x.runsRel) || dir == "" {
+		return false
+	}
+	above := x.resolver.Resolve(resolve.Request{Access: facts.List, Raw: dir, Requested: dir})
+	defer above.Close()
+	return above.Facts.Resolution == facts.OK && above.Facts.Path == path.Dir(runs.Path)
 }
 
-// openOutside resolves a path that has left the virtual directory for the run's
-// own, in which nothing else is; after another ".." it is in the directory of
-// all runs, and what comes then is real.
-func (x *Executor) openOutside(req resolve.Request, home, rest []string) *resolve.Object {
-	real := append(slices.Clone(home[:len(home)-1]), rest...)
-	if len(rest) > 0 && rest[0] == ".." {
-		real = append(slices.Clone(home[:len(home)-2]), rest[1:]...)
-	}
+// openOutside resolves a path that has left the virtual directory by "..": base
+// is how far out it has come, and what comes then is real.
+func (x *Executor) openOutside(req resolve.Request, base, rest []string) *resolve.Object {
 	asked := req
-	asked.Requested = strings.Join(real, "/")
-	if len(real) == 0 {
+	asked.Requested = strings.Join(append(slices.Clone(base), rest...), "/")
+	if asked.Requested == "" {
 		asked.Requested = "."
 	}
 	if strings.HasSuffix(req.Requested, "/") {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/runlens/runlens/internal/call"
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/facts"
 )
@@ -42,6 +43,25 @@ func (w *withholder) scanBytes(data []byte) []string {
 		}
 	}
 	return kinds
+}
+
+// inNames says which name of a call looks like a secret, "" when none does.
+func (w *withholder) inNames(c *call.Call) string {
+	for _, n := range []struct{ where, text string }{{"name", c.Name}, {"call_id", c.ID}, {"id", c.ClientID}} {
+		if len(w.scan(n.text)) > 0 {
+			return n.where
+		}
+	}
+	return ""
+}
+
+// message is text that goes into the ledger: what a stage says about a call may
+// quote a key or a header, and a key may be a secret.
+func (w *withholder) message(text, instead string) string {
+	if len(w.scan(text)) > 0 {
+		return instead + " (what it said is withheld: it holds what looks like a secret)"
+	}
+	return text
 }
 
 // arguments returns args without the payload parameters and with every string

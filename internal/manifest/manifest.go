@@ -17,6 +17,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/runlens/runlens/internal/facts"
@@ -154,6 +155,20 @@ func (t *Tool) Expand(target Target, args map[string]any, runID string) (raw, re
 		}
 	}
 	return raw, b.String(), true
+}
+
+// Params are the parameters that a target's path is made of, each once: its own
+// and those that its template names.
+func (t Target) Params() (names []string) {
+	if t.Param != "" {
+		names = append(names, t.Param)
+	}
+	for _, part := range splitTemplate(t.Template) {
+		if part.placeholder && part.text != runIDName && !slices.Contains(names, part.text) {
+			names = append(names, part.text)
+		}
+	}
+	return names
 }
 
 // Argv returns the command that a call of an execute tool asks for: the

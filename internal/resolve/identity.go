@@ -75,7 +75,7 @@ func (inv *inventory) take(k *known) {
 		}
 	}
 	folders := []string{k.path}
-	if k.place.each() {
+	if k.each() {
 		var more bool
 		if folders, more = k.folders(); more {
 			inv.cut = stronger(inv.cut, k.place.Class)

@@ -20,8 +20,16 @@ func TestRenameOntoItself(t *testing.T) {
 	for _, name := range resolvers {
 		r := open(t, Config{Project: project, Resolver: name})
 		for _, c := range [][2]string{
-			{"a/f", "a/f"}, {"a/f", "a/../a/./f"}, {"a/f", "a//f"}, {"a/f", "here/f"}, {"here/f", "a/f"},
-			{"a/b/../f", "here/b/../f"}, {"a/f", project + "/a/f"}, {"a/d", "a/d"}, {"a/d", "here/d/"}, {"a/l", "here/l"},
+			{"a/f", "a/f"},
+			{"a/f", "a/../a/./f"},
+			{"a/f", "a//f"},
+			{"a/f", "here/f"},
+			{"here/f", "a/f"},
+			{"a/b/../f", "here/b/../f"},
+			{"a/f", project + "/a/f"},
+			{"a/d", "a/d"},
+			{"a/d", "here/d/"},
+			{"a/l", "here/l"},
 		} {
 			if err := renaming(t, r, c[0], c[1]); err != nil {
 				t.Errorf("%s: %s to %s: %v", name, c[0], c[1], err)

@@ -78,68 +78,6 @@ func (p Place) each() bool { return strings.HasSuffix(p.Path, "/*") }
 // folder is the path to open.
 func (p Place) folder() string { return strings.TrimSuffix(p.Path, "/*") }
 
-// known is one canonical name of a place. A place behind a link has several:
-// its own, and that of each link, since who replaces a link replaces the place.
-type known struct {
-	place *Place
-	path  string   // as the kernel spells it
-	names []string // folded, from "/"
-	st    stat     // of what is there; zero while nothing is
-}
-
-// snapshot is where the places are. It is immutable.
-type snapshot struct {
-	changed [2]int64 // of the project directory
-	known   []known
-}
-
-// placesNow is the snapshot to judge by. A write or a delete looks again, since
-// policies, manifests and configuration are protected from these alone. Other
-// accesses look again when an entry of the project directory has come or gone.
-func (r *Resolver) placesNow(access string) *snapshot {
-	s := r.snap.Load()
-	if access != facts.Write && access != facts.Delete {
-		if t, err := changedAt(r.dir); err == nil && t == s.changed {
-			return s
-		}
-	}
-	return r.refresh()
-}
-
-func (r *Resolver) refresh() *snapshot {
-	s := &snapshot{}
-	s.changed, _ = changedAt(r.dir)
-	for i := range r.places {
-		p := &r.places[i]
-		got := r.walkSteps(r.dir, p.folder(), func(link int) {
-			if name, err := nameOf(r.proc, link); err == nil {
-				s.add(p, name, stat{})
-			}
-		})
-		name, _ := nameOf(r.proc, got.fd)
-		var st stat
-		if got.res == facts.OK {
-			st, _ = statFD(got.fd)
-		} else if name != "" {
-			name = path.Join(append([]string{name}, got.left...)...)
-		}
-		closeFD(got.fd)
-		if name == "" { // out of handles, say: the name as it was given still holds
-			name = p.folder()
-			if !strings.HasPrefix(name, "/") {
-				name = path.Join(r.project, name)
-			}
-		}
-		s.add(p, name, st)
-	}
-	r.snap.Store(s)
-	return s
-}
-
-func (s *snapshot) add(p *Place, name string, st stat) {
-	s.known = append(s.known, known{place: p, path: name, names: foldEach(nil, segments(name)), st: st})
-}
-
 // protect names the class of protected place that the object is in, by its
 // name, given folded from "/", or by what it is.
 func (r *Resolver) protect(o *Object, folded []string) string {
@@ -205,7 +143,7 @@ func samePrefix(a, b []string) int {
 // inside judges a name at or below a known place.
 func (k *known) inside(q query) string {
 	p, at := k.place, len(k.names)
-	if p.each() {
+	if k.each() {
 		if len(q.folded) == at {
 			return k.above(q)
 		}
@@ -215,7 +153,7 @@ func (k *known) inside(q query) string {
 	if len(rel) > 0 && len(p.Except) > 0 && slices.Contains(p.Except, segment(q.path, at)) {
 		return ""
 	}
-	counts := p.counts(prefix(q.path, at)) || !p.each() && p.counts(k.path)
+	counts := p.counts(prefix(q.path, at)) || !k.each() && p.counts(k.path)
 	switch {
 	case len(rel) == 0 && (p.each() || !counts):
 		if q.access == facts.Write && q.lands || q.access == facts.Delete && counts {
@@ -271,7 +209,7 @@ func (p *Place) counts(folder string) bool {
 }
 
 func (k *known) counts() bool {
-	if !k.place.each() {
+	if !k.each() {
 		return k.place.counts(k.path)
 	}
 	folders, more := k.folders()

@@ -98,6 +98,15 @@ func statAt(dir int, name string) (stat, error) {
 	return statOf(&x), err
 }
 
+// statThrough describes what a path leads to.
+func statThrough(dir int, p string) (stat, error) {
+	var x unix.Stat_t
+	if err := unix.Fstatat(dir, p, &x, 0); err != nil {
+		return stat{}, err
+	}
+	return statOf(&x), nil
+}
+
 func statOf(x *unix.Stat_t) stat {
 	return stat{
 		dev: uint64(uint32(x.Dev)), ino: x.Ino, nlink: uint64(x.Nlink),

@@ -98,6 +98,15 @@ func statAt(dir int, name string) (stat, error) {
 	return statx(dir, name, unix.AT_SYMLINK_NOFOLLOW)
 }
 
+// statThrough describes what a path leads to, as far as a comparison needs it.
+func statThrough(dir int, p string) (stat, error) {
+	var x unix.Stat_t
+	if err := unix.Fstatat(dir, p, &x, unix.AT_NO_AUTOMOUNT); err != nil {
+		return stat{}, err
+	}
+	return stat{dev: x.Dev, ino: x.Ino, changed: [2]int64{x.Ctim.Sec, x.Ctim.Nsec}}, nil
+}
+
 func statx(dir int, name string, flags int) (stat, error) {
 	var x unix.Statx_t
 	err := unix.Statx(dir, name, flags|unix.AT_NO_AUTOMOUNT, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &x)

@@ -23,6 +23,7 @@ func closeFD(int)                               {}
 func dupFD(int) int                             { return -1 }
 func statFD(int) (stat, error)                  { return stat{}, errUnsupported }
 func statAt(int, string) (stat, error)          { return stat{}, errUnsupported }
+func statThrough(int, string) (stat, error)     { return stat{}, errUnsupported }
 func changedAt(int) ([2]int64, error)           { return [2]int64{}, errUnsupported }
 func nameOf(int, int) (string, error)           { return "", errUnsupported }
 func liveName(int, int, stat) (string, error)   { return "", errUnsupported }

@@ -110,7 +110,10 @@ func (x *examination) writable(about string, p place) {
 		x.say(fine, about, "embedded: nobody can change them without changing this program")
 		return
 	}
-	a, err := accessOf(p.path)
+	a, err := accessOf(p.real)
+	if err == nil && p.real != p.path {
+		err = a.above(p.path) // whoever can change a link on the way changes the place
+	}
 	if err != nil {
 		x.say(bad, about, "%s: who may write can't be told: %v", p.path, cause(err))
 		return
@@ -138,24 +141,6 @@ type access struct {
 // can write there can put another place under the same name.
 func accessOf(root string) (access, error) {
 	var a access
-	look := func(name string, above bool) error {
-		st, err := os.Stat(name)
-		if err != nil {
-			return err
-		}
-		mode, shown := st.Mode(), fmt.Sprintf("%s (%04o)", name, st.Mode().Perm())
-		switch {
-		case above && mode&fs.ModeSticky != 0:
-		case mode.Perm()&0o002 != 0:
-			a.others = append(a.others, shown)
-		case mode.Perm()&0o020 != 0:
-			a.group = append(a.group, shown)
-		}
-		if uid := owner(st); uid >= 0 && !above && !slices.Contains(a.owners, uid) {
-			a.owners = append(a.owners, uid)
-		}
-		return nil
-	}
 	seen := 0
 	err := filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {
@@ -164,20 +149,47 @@ func accessOf(root string) (access, error) {
 		if seen++; seen > maxFiles {
 			return errors.New("too many files to look at")
 		}
-		return look(name, false)
+		return a.look(name, false)
 	})
 	if err != nil {
 		return a, err
 	}
-	abs, err := filepath.Abs(root)
+	err = a.above(root)
+	slices.Sort(a.owners)
+	return a, err
+}
+
+// above looks at the folders above a name.
+func (a *access) above(name string) error {
+	abs, err := filepath.Abs(name)
 	for dir := filepath.Dir(abs); err == nil; dir = filepath.Dir(dir) {
-		err = look(dir, true)
+		err = a.look(dir, true)
 		if dir == filepath.Dir(dir) {
 			break
 		}
 	}
-	slices.Sort(a.owners)
-	return a, err
+	return err
+}
+
+// look takes in who may write one name. In a sticky folder above, others can
+// put nothing in the place of what is not theirs.
+func (a *access) look(name string, above bool) error {
+	st, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	mode, shown := st.Mode(), fmt.Sprintf("%s (%04o)", name, st.Mode().Perm())
+	switch {
+	case above && mode&fs.ModeSticky != 0:
+	case mode.Perm()&0o002 != 0 && !slices.Contains(a.others, shown):
+		a.others = append(a.others, shown)
+	case mode.Perm()&0o022 == 0o020 && !slices.Contains(a.group, shown):
+		a.group = append(a.group, shown)
+	}
+	if uid := owner(st); uid >= 0 && !above && !slices.Contains(a.owners, uid) {
+		a.owners = append(a.owners, uid)
+	}
+	return nil
 }
 
 // list names the first few of many.
@@ -193,7 +205,7 @@ func (x *examination) difference(p *project) {
 	if p.policies.kind != ownTree {
 		return
 	}
-	own, ownErr := treeFiles(os.DirFS(p.policies.path))
+	own, ownErr := treeFiles(plainDir(p.policies.real))
 	shipped, shippedErr := treeFiles(policies.FS)
 	if err := errors.Join(ownErr, shippedErr); err != nil {
 		x.say(bad, "tree", "can't be compared with the shipped one: %v", cause(err))

@@ -56,19 +56,80 @@ func cause(err error) error {
 	return err
 }
 
+var (
+	errNotRegular = errors.New("not a regular file")
+	errLink       = errors.New("is a symbolic link")
+)
+
+// openRegular opens a regular file, behind links too. Anything else is refused,
+// a FIFO without waiting for somebody who writes into it.
+func openRegular(name string) (*os.File, error) { return openPlain(name, os.Stat, 0) }
+
+// openUnlinked is openRegular of a file that stands there itself.
+func openUnlinked(name string) (*os.File, error) { return openPlain(name, os.Lstat, noLink) }
+
+// openPlain looks before it opens, since opening can already do something to a
+// device, and looks again at what it opened.
+func openPlain(name string, look func(string) (fs.FileInfo, error), flags int) (*os.File, error) {
+	st, err := look(name)
+	if err == nil {
+		err = plain(st)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|noWait|flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	if st, err = f.Stat(); err == nil {
+		err = plain(st)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func plain(st fs.FileInfo) error {
+	switch {
+	case st.IsDir():
+		return errors.New("is a directory")
+	case st.Mode()&fs.ModeSymlink != 0:
+		return errLink
+	case !st.Mode().IsRegular():
+		return errNotRegular
+	}
+	return nil
+}
+
 // readFile reads a regular file of at most limit bytes.
-func readFile(name string, limit int64) ([]byte, error) {
-	f, err := os.Open(name)
+func readFile(name string, limit int64) ([]byte, error) { return readOpened(openRegular, name, limit) }
+
+func readOpened(open func(string) (*os.File, error), name string, limit int64) ([]byte, error) {
+	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err != nil {
+	return readLimited(f, limit)
+}
+
+// plainDir is a directory whose files are opened as openUnlinked does, however
+// it changes while it is read.
+type plainDir string
+
+func (d plainDir) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	full := filepath.Join(string(d), filepath.FromSlash(name))
+	if st, err := os.Lstat(full); err != nil {
 		return nil, err
 	} else if st.IsDir() {
-		return nil, errors.New("is a directory")
+		return os.OpenFile(full, os.O_RDONLY|noWait|noLink, 0)
 	}
-	return readLimited(f, limit)
+	return openUnlinked(full)
 }
 
 func readLimited(r io.Reader, limit int64) ([]byte, error) {

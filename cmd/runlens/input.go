@@ -23,7 +23,10 @@ func (w *world) openInput(name string) (in io.Reader, closeIn func() error, err 
 	if name == "-" {
 		return w.stdin, func() error { return nil }, nil
 	}
-	f, err := os.Open(name)
+	f, err := openRegular(name)
+	if errors.Is(err, errNotRegular) {
+		return nil, nil, hinted("pipe the calls in, with - for the file", "read %s: %w", name, err)
+	}
 	if err != nil {
 		return nil, nil, hinted(similar(name), "read %s: %w", name, cause(err))
 	}
@@ -105,7 +108,7 @@ func callsBelow(dir string) (files []string, err error) {
 			case st.Mode().IsRegular():
 				files = append(files, name)
 			case !st.IsDir():
-				tell(name, errors.New("not a regular file"))
+				tell(name, errNotRegular)
 			}
 		}
 		if len(files) > maxFiles {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -64,7 +63,11 @@ func (w *world) show(c *cli.Context) error {
 
 // showJSON writes one document; it is whole even when reading ends early.
 func showJSON(out io.Writer, dir string) error {
-	fmt.Fprintf(out, "{\"schema_version\":%d,\"run_id\":%s,\"events\":[", report.SchemaVersion, quoteJSON(filepath.Base(dir)))
+	id, err := ledger.RunIDOf(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "{\"schema_version\":%d,\"run_id\":%s,\"events\":[", report.SchemaVersion, quoteJSON(id))
 	defer io.WriteString(out, "\n]}\n")
 	between := "\n"
 	for ev, err := range ledger.Read(dir) {

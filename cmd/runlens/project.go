@@ -39,6 +39,17 @@ type place struct {
 	kind  placeKind
 	path  string // as a person would type it; "" when embedded
 	given bool   // by a flag
+	real  string // path without links, found out once; everything is read from here
+}
+
+// at fixes where a place really is. A path that can't be followed stays as it
+// was typed, and loading says why.
+func (p place) at() place {
+	p.real = p.path
+	if real, err := filepath.EvalSymlinks(p.path); err == nil {
+		p.real = real
+	}
+	return p
 }
 
 type placeKind int
@@ -81,6 +92,7 @@ func (w *world) openProject(c *cli.Context) (*project, error) {
 	if err := p.findManifests(c.String("manifests")); err != nil {
 		errs = append(errs, err)
 	}
+	p.policies, p.tools = p.policies.at(), p.tools.at()
 	return p, together(errs...)
 }
 
@@ -94,25 +106,35 @@ func (p *project) findPolicies(flag string) error {
 		case err != nil:
 			return hinted(similar(flag), "load policies %s: %w", flag, cause(err))
 		case !st.IsDir():
-			p.policies = place{bundleFile, flag, true}
+			p.policies = place{kind: bundleFile, path: flag, given: true}
 			return nil
 		case !exists(filepath.Join(flag, "runlens", "decision.rego")):
 			return hinted("--policies takes a whole tree: `runlens policy export DIR` writes the shipped one",
 				"load policies %s: no runlens/decision.rego in it", flag)
 		}
-		p.policies = place{ownTree, flag, true}
+		p.policies = place{kind: ownTree, path: flag, given: true}
 		return nil
 	}
 	dir := p.in("policies")
 	tree, err := present(dir, "runlens")
+	root := filepath.Join(dir, "runlens")
+	if err == nil && tree {
+		if st, statErr := os.Stat(root); statErr != nil {
+			err = fmt.Errorf("%s: %w", root, cause(statErr))
+		} else if !st.IsDir() {
+			err = fmt.Errorf("%s: not a directory", root)
+		}
+	}
 	if err != nil {
 		return hinted("mend or remove it: without it calls would be judged by the embedded policies alone", "load policies: %w", err)
 	}
-	switch {
-	case tree && exists(filepath.Join(dir, "runlens", "decision.rego")):
-		p.policies = place{ownTree, dir, false}
-	case tree:
-		p.policies = place{overlayTree, dir, false}
+	if tree {
+		p.policies = place{kind: overlayTree, path: dir}
+		// Whatever stands in the place of the decision, the tree is meant to
+		// stand alone: if it can't be read it does not load.
+		if _, err := os.Lstat(filepath.Join(root, "decision.rego")); !errors.Is(err, fs.ErrNotExist) {
+			p.policies.kind = ownTree
+		}
 	}
 	if p.key != "" {
 		return hinted("give the bundle with --policies FILE.tar.gz", "load policies: --verification-key is only for a bundle")
@@ -133,9 +155,9 @@ func (p *project) findManifests(flag string) error {
 		case err != nil:
 			return hinted(similar(flag), "load manifests %s: %w", flag, cause(err))
 		case st.IsDir():
-			p.tools = place{manifestDir, flag, true}
+			p.tools = place{kind: manifestDir, path: flag, given: true}
 		default:
-			p.tools = place{manifestFile, flag, true}
+			p.tools = place{kind: manifestFile, path: flag, given: true}
 		}
 		return nil
 	}
@@ -147,9 +169,9 @@ func (p *project) findManifests(flag string) error {
 	}
 	switch {
 	case counts:
-		p.tools = place{manifestDir, dir, false}
+		p.tools = place{kind: manifestDir, path: dir}
 	case loose:
-		p.tools = place{looseFile, p.in("tools.json"), false}
+		p.tools = place{kind: looseFile, path: p.in("tools.json")}
 	}
 	return nil
 }
@@ -177,9 +199,9 @@ func (p *project) policySource() (engine.Source, error) {
 		src.FS, src.Name = shippedpolicies.FS, "policies"
 	case overlayTree:
 		src.FS, src.Name = shippedpolicies.FS, "policies"
-		src.Overlay, src.OverName = os.DirFS(p.policies.path), p.policies.path
+		src.Overlay, src.OverName = plainDir(p.policies.real), p.policies.path
 	case bundleFile:
-		data, err := readFile(p.policies.path, maxBundle)
+		data, err := readFile(p.policies.real, maxBundle)
 		if err != nil {
 			return src, hinted("", "load policies %s: %w", p.policies.path, cause(err))
 		}
@@ -191,7 +213,7 @@ func (p *project) policySource() (engine.Source, error) {
 			return src, err
 		}
 	default:
-		src.FS = os.DirFS(p.policies.path)
+		src.FS = plainDir(p.policies.real)
 	}
 	if p.key != "" && src.Bundle == nil {
 		return src, hinted("give the bundle with --policies FILE.tar.gz", "load policies %s: --verification-key is only for a bundle", p.policies.path)
@@ -244,14 +266,26 @@ func (p *project) toolSources() ([]manifest.Source, error) {
 	case embedded:
 		return readManifests(shippedmanifests.FS, "manifests")
 	case manifestDir:
-		return readManifests(os.DirFS(p.tools.path), p.tools.path)
+		// Nobody keeps tools from writing to what a link leads to.
+		for _, name := range slices.Concat(toolFiles, []string{"skills", "plans"}) {
+			if st, err := os.Lstat(filepath.Join(p.tools.real, name)); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+				return nil, hinted(linkHint, "load manifests %s: %w", filepath.Join(p.tools.path, name), errLink)
+			}
+		}
+		return readManifests(plainDir(p.tools.real), p.tools.path)
+	case looseFile:
+		if st, err := os.Lstat(p.tools.path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+			return nil, hinted(linkHint, "load manifests %s: %w", p.tools.path, errLink)
+		}
 	}
-	data, err := readFile(p.tools.path, maxManifest)
+	data, err := readOpened(openUnlinked, p.tools.real, maxManifest)
 	if err != nil {
 		return nil, hinted("", "load manifests %s: %w", p.tools.path, cause(err))
 	}
 	return []manifest.Source{{Name: p.tools.path, Data: data}}, nil
 }
+
+const linkHint = "put the file itself there, or name it with --manifests FILE"
 
 // readManifests reads the files of a manifest directory that declare tools.
 func readManifests(fsys fs.FS, shown string) ([]manifest.Source, error) {
@@ -317,14 +351,18 @@ func (p *project) places() []resolve.Place {
 			list = append(list, resolve.Place{Path: abs, Class: class})
 		}
 	}
-	if p.policies.given {
-		add(p.policies.path, facts.ProtectedPolicy)
-	}
-	if p.tools.given {
-		add(p.tools.path, facts.ProtectedManifest)
-	}
-	if p.key != "" {
-		add(p.key, facts.ProtectedKey)
+	for _, given := range []struct {
+		place
+		class string
+	}{{p.policies, facts.ProtectedPolicy}, {p.tools, facts.ProtectedManifest}, {place{path: p.key, given: p.key != ""}.at(), facts.ProtectedKey}} {
+		if !given.given {
+			continue
+		}
+		// The links on the way, and what they lead to.
+		add(given.path, given.class)
+		if given.real != given.path {
+			add(given.real, given.class)
+		}
 	}
 	if state, err := p.w.stateDir(); err == nil {
 		add(state, facts.ProtectedKey)

@@ -9,8 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noFollow refuses a link in the file's place, and does not wait at a FIFO.
-const noFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
+// noWait does not wait at a FIFO, noFollow refuses a link in the file's place too.
+const (
+	noWait   = unix.O_NONBLOCK
+	noFollow = unix.O_NOFOLLOW | noWait
+)
 
 // syncDir makes the entries of dir durable.
 func syncDir(dir string) error {

@@ -2,7 +2,7 @@ package ledger
 
 import "os"
 
-const noFollow = 0
+const noWait, noFollow = 0, 0
 
 // syncDir does nothing: NTFS journals directory entries and has no call for it.
 func syncDir(string) error { return nil }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -94,7 +95,7 @@ func verifierKey(name, secret string) (string, error) {
 // makeOnce returns the file's content, which make gives when there is none.
 // Of several processes that make it at once one wins, and all return its bytes.
 func makeOnce(path string, make func() ([]byte, error)) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := readRegular(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return data, err
 	}
@@ -112,7 +113,29 @@ func makeOnce(path string, make func() ([]byte, error)) ([]byte, error) {
 	if err := syncDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	return os.ReadFile(path)
+	return readRegular(path)
+}
+
+// maxKeyFile bounds what is read as a key or a head.
+const maxKeyFile = 64 << 10
+
+// readRegular reads a small file, and waits at nothing else in its place.
+func readRegular(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
+	if err == nil && len(data) > maxKeyFile {
+		err = fmt.Errorf("larger than %d bytes", maxKeyFile)
+	}
+	return data, err
 }
 
 // writeTemp writes data to a new file (0600) in path's directory and syncs it.
@@ -133,7 +156,7 @@ func writeTemp(path string, data []byte) (string, error) {
 
 // ReadVerifiers loads the public key in a key directory and makes nothing.
 func ReadVerifiers(dir string) (note.Verifiers, error) {
-	text, err := os.ReadFile(filepath.Join(dir, verifierName))
+	text, err := readRegular(filepath.Join(dir, verifierName))
 	if err != nil {
 		return nil, err
 	}
@@ -144,14 +167,32 @@ func ReadVerifiers(dir string) (note.Verifiers, error) {
 	return note.VerifierList(v), nil
 }
 
-// SaveHead signs h and puts it into path, atomically and durably, unless a head
-// of the same run that reaches as far is there already. path lies outside the
-// run, best on another machine.
+// SavedHead reads the head in path as this machine signed it. It is
+// fs.ErrNotExist when nothing is there; what is there and is no such head is an
+// error too, and is not to be written over.
+func (k *Keys) SavedHead(path string) (Head, error) {
+	text, err := readRegular(path)
+	if err != nil {
+		return Head{}, err
+	}
+	return OpenHead(text, note.VerifierList(k.Verifier))
+}
+
+// SaveHead signs h and puts it into path, atomically and durably. It replaces
+// nothing but an earlier head of the same run; whether h follows that one is for
+// the caller to find out, with Verify. path lies outside the run, best on
+// another machine.
 func (k *Keys) SaveHead(path string, h Head) error {
-	if old, err := os.ReadFile(path); err == nil {
-		if have, err := OpenHead(old, note.VerifierList(k.Verifier)); err == nil && have.RunID == h.RunID && have.Seq >= h.Seq {
-			return nil
-		}
+	switch have, err := k.SavedHead(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("%s is there and is not written over: %w", path, cause(err))
+	case have.RunID != h.RunID:
+		return fmt.Errorf("%s is there and is not written over: it holds the head of run %s", path, foreign(have.RunID))
+	case have == h:
+		return nil
+	case have.Seq >= h.Seq:
+		return fmt.Errorf("%s is there and is not written over: it holds another head, of event %d", path, have.Seq)
 	}
 	signed, err := SignHead(h, k.Signer)
 	if err != nil {

@@ -15,12 +15,18 @@ import (
 var ErrTorn = errors.New("last line is torn")
 
 // Read yields the events of the run in dir up to the end that the file had when
-// the reading began, each after checking that it continues the chain. It ends
-// with the first error: ErrTorn, ErrCorrupt, or one of the file system. It
-// takes no lock and needs no right to write. The events are the caller's.
+// the reading began, each after checking that it continues the chain and is of
+// the run that the directory is named after. It ends with the first error:
+// ErrTorn, ErrCorrupt, or one of the file system. It takes no lock and needs no
+// right to write. The events are the caller's.
 func Read(dir string) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		name := filepath.Join(dir, eventsName)
+		id, err := RunIDOf(dir)
+		if err != nil {
+			yield(nil, fmt.Errorf("read %s: %w", name, err))
+			return
+		}
 		f, size, err := openWhole(dir)
 		if err != nil {
 			yield(nil, fmt.Errorf("read %s: %w", name, cause(err)))
@@ -28,7 +34,7 @@ func Read(dir string) iter.Seq2[*Event, error] {
 		}
 		defer f.Close()
 		from := newLines(f, 0, size)
-		head := Head{Hash: Genesis}
+		head := Head{RunID: id, Hash: Genesis}
 		for {
 			ln, err := from.next()
 			if err == io.EOF {
@@ -43,9 +49,13 @@ func Read(dir string) iter.Seq2[*Event, error] {
 				return
 			}
 			ln.bytes = append([]byte(nil), ln.bytes...)
+			seq := head.Seq + 1
 			ev, _, err := chained(&head, ln)
+			if err == nil && ev.RunID != id {
+				err = errForeign(ev.RunID, id)
+			}
 			if err != nil {
-				yield(nil, fmt.Errorf("read %s:%d: %w: at byte %d: %w", name, head.Seq+1, ErrCorrupt, ln.off, err))
+				yield(nil, fmt.Errorf("read %s:%d: %w: at byte %d: %w", name, seq, ErrCorrupt, ln.off, err))
 				return
 			}
 			if !yield(ev, nil) {
@@ -55,8 +65,20 @@ func Read(dir string) iter.Seq2[*Event, error] {
 	}
 }
 
+// RunIDOf is the id of the run that dir holds: the directory's own name. It may
+// be no valid id, and then no ledger fits it.
+func RunIDOf(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	return filepath.Base(abs), err
+}
+
+// errForeign: a ledger that was copied or moved from another run.
+func errForeign(found, want string) error {
+	return fmt.Errorf("run_id is %s, but the directory is that of run %s", foreign(found), foreign(want))
+}
+
 // chained parses ln as the event behind head and moves head to it. The first
-// line says which run it is.
+// line may be of another run than head; the caller looks.
 func chained(head *Head, ln line) (*Event, links, error) {
 	if !ln.ended {
 		return nil, links{}, errTooLong

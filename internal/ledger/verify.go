@@ -19,6 +19,7 @@ type Status string
 // From worst to best. Only Valid means that nothing is left to ask.
 const (
 	Corrupt      Status = "corrupt"      // a line is no event, or does not continue the chain
+	Foreign      Status = "foreign"      // the events are those of another run than the directory's
 	Rewritten    Status = "rewritten"    // a signed head names another event than stands there
 	Cut          Status = "cut"          // a signed head covers more events than there are
 	Inconsistent Status = "inconsistent" // the chain holds, but an event claims what cannot be
@@ -42,21 +43,28 @@ type Report struct {
 	Bytes    int64     // of the good events
 	Size     int64     // of the file
 	Anchored int64     // how many events the newest matching head covers
+	Heads    int       // how many of the heads given are good ones of this run
 	Stopped  bool      // run_stopped is there, and only notes and repairs follow
 	Open     []int64   // seqs of tool_started without end, ascending
 	Torn     []string  // files with torn tails that no ledger_recovered names
 	Problems []Problem // in file order, then those of heads
 }
 
-// Verify reads the whole ledger of the run in dir and compares it with signed
-// heads (SignHead), of which those without a signature by known count as
-// problems and anchor nothing. It changes nothing and takes no lock. An error
-// means that the file could not be read; a missing file is one only when no
-// good head says that it was there.
+// Verify reads the whole ledger of the run in dir, which the directory's name
+// tells, and compares it with signed heads (SignHead). Those without a signature
+// by known count as problems and anchor nothing; those of other runs say
+// nothing about this one. It changes nothing and takes no lock. An error means
+// that the file could not be read; a missing file is one only when no good head
+// of the run says that it was there.
 func Verify(dir string, heads [][]byte, known note.Verifiers) (Report, error) {
 	v := verifier{hashes: map[int64]string{0: Genesis}, used: map[int64]int64{}, allowed: map[int64]bool{}}
-	v.openHeads(heads, known)
 	name := filepath.Join(dir, eventsName)
+	id, err := RunIDOf(dir)
+	if err != nil {
+		return Report{}, fmt.Errorf("verify %s: %w", name, err)
+	}
+	v.id, v.Head = id, Head{RunID: id, Hash: Genesis}
+	v.openHeads(heads, known)
 	f, size, err := openWhole(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && len(v.heads) > 0:
@@ -83,6 +91,7 @@ func Verify(dir string, heads [][]byte, known note.Verifiers) (Report, error) {
 
 type verifier struct {
 	Report
+	id      string // of the run that should be there
 	heads   []Head
 	hashes  map[int64]string // of the events that heads name
 	pairs   pairs
@@ -90,7 +99,7 @@ type verifier struct {
 	allowed map[int64]bool  // seqs of tool_allowed
 	named   []string        // files that ledger_recovered names
 
-	corrupt, inconsistent, torn, rewritten, cut bool
+	corrupt, foreign, inconsistent, torn, rewritten, cut bool
 }
 
 func (v *verifier) problem(ln line, seq int64, format string, args ...any) {
@@ -107,7 +116,11 @@ func (v *verifier) openHeads(heads [][]byte, known note.Verifiers) {
 			v.problem(line{}, 0, "head %d: %v", i+1, err)
 			continue
 		}
+		if h.RunID != v.id {
+			continue
+		}
 		v.heads = append(v.heads, h)
+		v.Heads++
 		if _, ok := v.hashes[h.Seq]; !ok {
 			v.hashes[h.Seq] = ""
 		}
@@ -117,7 +130,6 @@ func (v *verifier) openHeads(heads [][]byte, known note.Verifiers) {
 // read follows the chain as far as it holds.
 func (v *verifier) read(r io.ReaderAt, size int64) error {
 	from := newLines(r, 0, size)
-	v.Head.Hash = Genesis
 	for {
 		ln, err := from.next()
 		if err == io.EOF {
@@ -136,6 +148,10 @@ func (v *verifier) read(r io.ReaderAt, size int64) error {
 			v.corrupt = true
 			v.problem(ln, v.Head.Seq+1, "%v", err)
 			return nil
+		}
+		if ev.Seq == 1 && ev.RunID != v.id {
+			v.foreign = true
+			v.problem(ln, ev.Seq, "%v", errForeign(ev.RunID, v.id))
 		}
 		v.Bytes = from.behind()
 		if _, ok := v.hashes[ev.Seq]; ok {
@@ -182,9 +198,6 @@ func (v *verifier) compareHeads() {
 	for _, h := range v.heads {
 		hash := v.hashes[h.Seq]
 		switch {
-		case v.Head.RunID != "" && h.RunID != v.Head.RunID:
-			v.rewritten = true
-			v.problem(line{}, 0, "head of event %d: it is that of another run", h.Seq)
 		case h.Seq > v.Head.Seq && v.corrupt:
 			// Its event may stand behind the bad line.
 		case h.Seq > v.Head.Seq:
@@ -220,6 +233,8 @@ func (v *verifier) status() Status {
 	switch {
 	case v.corrupt:
 		return Corrupt
+	case v.foreign:
+		return Foreign
 	case v.rewritten:
 		return Rewritten
 	case v.cut:

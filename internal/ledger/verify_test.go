@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -133,14 +134,38 @@ func TestKeys(t *testing.T) {
 
 func TestSaveHead(t *testing.T) {
 	k, path := testKeys(t), filepath.Join(t.TempDir(), "heads", "r1")
-	for _, step := range []struct{ seq, want int64 }{{3, 3}, {5, 5}, {4, 5}, {5, 5}} {
-		if err := k.SaveHead(path, Head{RunID: "r1", Seq: step.seq, Hash: Genesis}); err != nil {
-			t.Fatal(err)
+	first, other := strings.Repeat("0", 64), strings.Repeat("1", 64)
+	for _, step := range []struct {
+		head    Head
+		want    int64
+		refused string
+	}{
+		{Head{"r1", 3, first}, 3, ""},
+		{Head{"r1", 5, first}, 5, ""},
+		{Head{"r1", 5, first}, 5, ""},
+		{Head{"r1", 4, first}, 5, "holds another head, of event 5"},
+		{Head{"r1", 5, other}, 5, "holds another head, of event 5"},
+		{Head{"r2", 9, first}, 5, `holds the head of run "r1"`},
+	} {
+		err := k.SaveHead(path, step.head)
+		if (err == nil) != (step.refused == "") || err != nil && !strings.Contains(err.Error(), step.refused) {
+			t.Errorf("%+v: %v", step.head, err)
 		}
-		signed, _ := os.ReadFile(path)
-		if h, err := OpenHead(signed, k.known()); err != nil || h.Seq != step.want {
-			t.Errorf("after %d: %+v, %v", step.seq, h, err)
+		if h, err := k.SavedHead(path); err != nil || h.Seq != step.want || h.RunID != "r1" || h.Hash != first {
+			t.Errorf("after %+v: %+v, %v", step.head, h, err)
 		}
+	}
+	if err := testKeys(t).SaveHead(path, Head{"r1", 9, first}); err == nil {
+		t.Error("a head that another machine signed is written over")
+	}
+	if err := os.WriteFile(path, []byte("minutes of the meeting"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.SaveHead(path, Head{"r1", 9, first}); err == nil {
+		t.Error("a file that is no head is written over")
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "minutes of the meeting" {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 
@@ -218,7 +243,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyAnotherRun: a head of one run does not anchor another.
+// TestVerifyAnotherRun: a head of one run does not anchor another, and says
+// nothing against it.
 func TestVerifyAnotherRun(t *testing.T) {
 	k := testKeys(t)
 	dir, _ := filled(t, 3)
@@ -226,8 +252,49 @@ func TestVerifyAnotherRun(t *testing.T) {
 	rep, _ := Verify(dir, nil, nil)
 	h.Seq, h.Hash = rep.Head.Seq, rep.Head.Hash
 	signed, _ := SignHead(h, k.Signer)
-	if rep, err := Verify(dir, [][]byte{signed}, k.known()); err != nil || rep.Status != Rewritten || rep.Anchored != 0 {
+	if rep, err := Verify(dir, [][]byte{signed}, k.known()); err != nil || rep.Status != Unanchored || rep.Anchored != 0 || rep.Heads != 0 || len(rep.Problems) != 0 {
 		t.Errorf("%s, %v", rep.Status, err)
+	}
+}
+
+// TestAnotherRunsLedger: a ledger belongs to the directory it was written in. A
+// copy is read, verified and opened as what it is.
+func TestAnotherRunsLedger(t *testing.T) {
+	k := testKeys(t)
+	dir, good := filled(t, 3)
+	victims := headOf(t, dir)(k)
+	dst := filepath.Join(t.TempDir(), "dst")
+	if err := os.Mkdir(dst, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dst, good)
+	for _, heads := range [][][]byte{nil, {victims}} {
+		rep, err := Verify(dst, heads, k.known())
+		if err != nil || rep.Status != Foreign || len(rep.Problems) != 1 || rep.Problems[0].Line != 1 {
+			t.Errorf("%d heads: %s, %v (%+v)", len(heads), rep.Status, err, rep.Problems)
+		}
+	}
+	seen := 0
+	var failed error
+	for _, err := range Read(dst) {
+		if err != nil {
+			failed = err
+			break
+		}
+		seen++
+	}
+	if seen != 0 || !errors.Is(failed, ErrCorrupt) || !strings.Contains(failed.Error(), `events.jsonl:1: `) || !strings.Contains(failed.Error(), `"dst"`) {
+		t.Errorf("%d events, then %v", seen, failed)
+	}
+	// The name counts, not how the directory is reached.
+	t.Chdir(dir)
+	if rep, err := Verify(".", nil, nil); err != nil || rep.Status != Unanchored {
+		t.Errorf("from within: %s, %v", rep.Status, err)
+	}
+	for _, err := range Read(".") {
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

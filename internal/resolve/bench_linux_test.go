@@ -37,6 +37,22 @@ func BenchmarkResolve(b *testing.B) {
 			unix.Close(fd)
 		}
 	})
+	b.Run("permitted", func(b *testing.B) { // the part of a resolve that asks for access
+		o := ask(b, r, facts.Read, benchFile)
+		b.ReportAllocs()
+		for b.Loop() {
+			must(b, permitted(o.fd, mayRead))
+		}
+	})
+	b.Run("watched", func(b *testing.B) { // the part of a read that looks at the folder of runs
+		w := r.snap.Load().watch[0]
+		b.ReportAllocs()
+		for b.Loop() {
+			if !w.same(r) {
+				b.Fatal("changed")
+			}
+		}
+	})
 	for _, c := range []struct {
 		name string
 		r    *Resolver

@@ -8,7 +8,7 @@ import (
 )
 
 // Executable finds a program by name in absolute directories, the first that
-// has a file of that name with an execute bit, and describes it. A name with a
+// has a file of that name that this process may execute, and describes it. A name with a
 // slash is a path from the project and is not searched for. The Object is never
 // nil; the caller closes it. Writable bits count for the file, its directory,
 // and the directory in which the search found its name.
@@ -18,6 +18,7 @@ func (r *Resolver) Executable(name string, search []string) (facts.Executable, *
 		o := r.Resolve(req)
 		return r.describeExecutable(o, ""), o
 	}
+	denied := false
 	for _, dir := range search {
 		if !strings.HasPrefix(dir, "/") {
 			continue
@@ -27,10 +28,14 @@ func (r *Resolver) Executable(name string, search []string) (facts.Executable, *
 		if o.held() && o.st.kind() == facts.File && o.st.mode&0o111 != 0 {
 			return r.describeExecutable(o, dir), o
 		}
+		denied = denied || o.Facts.Resolution == facts.NoAccess
 		o.Close()
 	}
 	o := newObject(r, req)
 	o.Facts.Resolution, o.Facts.Missing = facts.NotFound, "name"
+	if denied {
+		o.Facts.Resolution, o.Facts.Missing = facts.NoAccess, ""
+	}
 	return r.describeExecutable(o, ""), o
 }
 

@@ -81,20 +81,22 @@ func (l *look) enter(f folder, p string) (folder, bool) {
 	return in, class != ""
 }
 
-// follow adds what a link leads to. The link itself is in the place.
+// follow adds what a link leads to. The link itself is in the place, and so is
+// another entry of a "*" place.
 func (l *look) follow(link folder) {
-	l.s.again = l.s.again || isSecret(l.place.Class)
 	p, entry := l.place, l.place.each()
 	if !entry {
 		p = &Place{Class: p.Class} // counts always
 	}
-	first := true
-	name, st := l.r.lead(link.path, func(on string) {
-		if !first {
-			l.s.add(known{place: p, path: on, entry: entry})
-		}
-		first = false
-	})
+	var on []string
+	name, st := l.r.lead(link.path, func(link string) { on = append(on, link) })
+	if entry && len(on) == 1 && path.Dir(name) == path.Dir(link.path) {
+		return
+	}
+	l.s.again = l.s.again || isSecret(p.Class)
+	for _, other := range on[min(1, len(on)):] {
+		l.s.add(known{place: p, path: other, entry: entry})
+	}
 	l.s.add(known{place: p, path: name, st: st, entry: entry})
 	if !entry && st.kind() == facts.Directory {
 		l.todo = append(l.todo, folder{path: name, whole: true, depth: link.depth})

@@ -189,7 +189,7 @@ func TestReadsFollowLinks(t *testing.T) {
 
 // Without links, a read looks at what could have changed and no further.
 func TestReadsKeepSnapshot(t *testing.T) {
-	project := lay(t, map[string]string{"f": "", "runs/r/events.jsonl": "", "policies/runlens/x": ""})
+	project := lay(t, map[string]string{"f": "", "runs/r/events.jsonl": "", "runs/latest": "-> r", "policies/runlens/x": ""})
 	r := open(t, Config{Project: project, Places: DefaultPlaces("")})
 	s := r.refresh()
 	s.young = false // or the test would have to wait

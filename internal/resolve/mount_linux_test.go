@@ -137,8 +137,13 @@ func fullDisk(t *testing.T, project string) {
 	if len(entries) != 1 || fileAt(t, small, "f") != "old" {
 		t.Errorf("left: %v", entries)
 	}
+	judged := ask(t, r, facts.Write, "small/f")
 	must(t, unix.Mount("", small, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	if _, err := ask(t, r, facts.Write, "small/f").Write([]byte("x")); !errors.Is(err, unix.EROFS) {
+	if _, err := judged.Write([]byte("x")); !errors.Is(err, unix.EROFS) {
 		t.Errorf("read-only: %v", err)
 	}
+	for _, access := range []string{facts.Write, facts.Delete} {
+		wantFacts(t, ask(t, r, access, "small/f"), facts.NoAccess, facts.None, small+"/f")
+	}
+	wantFacts(t, ask(t, r, facts.Read, "small/f"), facts.OK, facts.File, small+"/f")
 }

@@ -99,9 +99,10 @@ func (o *Object) Entries(limit int) (entries []Entry, more bool, err error) {
 
 // Child resolves one entry of the held directory by the rules of any other
 // target: links are followed and the final object is described. The entry is
-// found below the handle, whatever the directory's name is now.
+// found below the handle, whatever the directory's name is now. That it may be
+// shown does not say that this process may use it.
 func (o *Object) Child(name string) *Object {
-	req := Request{Param: o.Facts.Param, Access: o.Facts.Access, Raw: name, Requested: name}
+	req := Request{Param: o.Facts.Param, Access: o.Facts.Access, Raw: name, Requested: name, shown: true}
 	c := newObject(o.r, req)
 	if !o.held() || name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		c.Facts.Resolution = facts.Invalid

@@ -21,6 +21,8 @@ type Request struct {
 	CreateParents bool                     // write: missing parents are no obstacle
 	Below         func(folded string) bool // recursive: names worth a mention
 	Dir           string                   // directory that Requested counts from; "": the project
+
+	shown bool // an entry that is listed, not used
 }
 
 // Lexical says what is odd about any of the values that made up the request.
@@ -91,6 +93,9 @@ func (o *Object) resolve(req Request, base int, baseName string) {
 		o.accept(o.r.openPath(base, req.Requested, &o.Facts))
 	}
 	o.conclude(req, want)
+	if !req.shown {
+		o.checkAccess()
+	}
 	o.Facts.ViaSymlink = o.Facts.Handle && !isLexical(o.path, baseName, req.Requested)
 	if o.Facts.Recursive && o.Facts.Resolution == facts.OK && o.Facts.Kind == facts.Directory {
 		o.lookBelow(req.Below)

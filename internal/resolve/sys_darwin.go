@@ -189,6 +189,18 @@ func readNames(fd, limit int) (entries []Entry, more bool, err error) {
 	return entries, false, err
 }
 
+// permitted asks about directories alone: a file was opened for reading already.
+func permitted(fd int, want uint32) error {
+	if st, err := statFD(fd); err != nil || st.kind() != facts.Directory {
+		return nil
+	}
+	err := unix.Faccessat(fd, ".", want, unix.AT_EACCESS)
+	if err == unix.EROFS {
+		err = unix.EACCES
+	}
+	return err
+}
+
 func renameNew(fromDir int, from string, toDir int, to string) error {
 	err := unix.RenameatxNp(fromDir, from, toDir, to, unix.RENAME_EXCL)
 	switch err {

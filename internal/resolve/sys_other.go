@@ -29,6 +29,7 @@ func nameOf(int, int) (string, error)           { return "", errUnsupported }
 func liveName(int, int, stat) (string, error)   { return "", errUnsupported }
 func pseudoFS(int, stat) string                 { return "unknown" }
 func reopen(int) (int, error)                   { return -1, errUnsupported }
+func permitted(int, uint32) error               { return errUnsupported }
 func heldPath(int) string                       { return "" }
 func readNames(int, int) ([]Entry, bool, error) { return nil, false, errUnsupported }
 func createFile(int, string) (int, error)       { return -1, errUnsupported }

@@ -127,12 +127,12 @@ func (a *arrangement) flag(words []string) ([]string, error) {
 	case isBool && !joined:
 		value = "true"
 	case !joined && (len(rest) == 0 || a.isFlag(rest[0])):
-		return nil, hinted(flag.String(), "read arguments: flag %s needs a value", shown)
+		return nil, hinted(flagWords(flag), "read arguments: flag %s needs a value", shown)
 	case !joined:
 		value, rest = rest[0], rest[1:]
 	}
 	if value == "" {
-		return nil, hinted(flag.String(), "read arguments: flag %s has an empty value", shown)
+		return nil, hinted(flagWords(flag), "read arguments: flag %s has an empty value", shown)
 	}
 	if local {
 		a.flags = append(a.flags, shown+"="+value)
@@ -149,6 +149,12 @@ func (a *arrangement) isFlag(word string) bool {
 	}
 	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	return a.local[name] != nil || a.global[name] != nil || name == "help" || name == "h" || name == ""
+}
+
+// flagWords is what help says of a flag, on one line.
+func flagWords(flag cli.Flag) string {
+	words, about, _ := strings.Cut(flag.String(), "\t")
+	return strings.TrimSpace(words) + ": " + strings.TrimSpace(about)
 }
 
 func flagsOf(flags []cli.Flag) map[string]cli.Flag {
@@ -170,7 +176,7 @@ func names(commands []*cli.Command) []string {
 }
 
 func looksLikeFile(word string) bool {
-	return strings.HasSuffix(word, ".json") || strings.HasSuffix(word, ".jsonl") || strings.Contains(word, "/")
+	return isCallFile(word) || strings.Contains(word, "/")
 }
 
 // oneOf reads a flag's value that must be one of a few words.

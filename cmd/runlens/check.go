@@ -22,9 +22,9 @@ func (w *world) checkCommand() *cli.Command {
 		Usage:     "decide about calls and run nothing; the command for CI",
 		ArgsUsage: "[FILE|DIR|-]...",
 		Description: `Each argument is a file that holds one call or JSON lines of calls, a directory
-(every *.json and *.jsonl below it, in order of name), or "-" for stdin. Without
-arguments the calls come from stdin. Names that begin with a dot are left out of a
-directory. Nothing is run and nothing is recorded. Files count from the current
+(every *.json, *.jsonl and *.ndjson below it, in order of name), or "-" for stdin.
+Without arguments the calls come from stdin. What a directory holds besides, names that
+begin with a dot and linked folders are passed over, and stderr says so. Nothing is run and nothing is recorded. Files count from the current
 directory, paths inside a call from the project.
 
   runlens check call.json
@@ -128,15 +128,22 @@ func (k *checker) finish() error {
 func (k *checker) list(args []string) (files []string) {
 	k.single = len(args) == 1
 	for _, arg := range args {
-		found, isDir, err := callFiles(arg)
+		got, err := callFiles(arg)
 		switch {
 		case err != nil:
 			k.broken(err)
-		case isDir && len(found) == 0:
-			k.nothing("%s holds no *.json or *.jsonl", arg)
+		case got.isDir && len(got.files) == 0:
+			k.nothing("%s holds no calls: no *.json, *.jsonl or *.ndjson", arg)
 		}
-		k.single = k.single && !isDir
-		files = append(files, found...)
+		if got.over > 0 {
+			more := ""
+			if got.over > len(got.passed) {
+				more = fmt.Sprintf(" and %d more", got.over-len(got.passed))
+			}
+			k.w.note("%s: %d passed over: %s%s", arg, got.over, strings.Join(got.passed, ", "), more)
+		}
+		k.single = k.single && !got.isDir
+		files = append(files, got.files...)
 	}
 	return files
 }
@@ -159,7 +166,7 @@ func (k *checker) file(ctx context.Context, name string) error {
 			return nil
 		}
 		source := sourceName(name)
-		if n > 1 || strings.HasSuffix(name, ".jsonl") {
+		if n > 1 || isLines(name) {
 			source = fmt.Sprintf("%s#%d", source, n)
 		}
 		if err := k.one(ctx, source, raw, broken); err != nil {

@@ -78,7 +78,7 @@ func TestNearest(t *testing.T) {
 	known := []string{"text", "json", "jsonl", "input", "verify"}
 	for word, want := range map[string]string{
 		"jsn": "json", "josn": "json", "JSON": "json", "jsonll": "jsonl", "tex": "text", "verif": "verify", "ver": "verify",
-		"yaml": "", "": "", "x": "", strings.Repeat("j", 1000): "",
+		"yaml": "", "": "", "x": "", "json": "", strings.Repeat("j", 1000): "",
 	} {
 		if got := nearest(word, known); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", word, got, want)

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/internal/resolve"
 	"github.com/runlens/runlens/policies"
 )
@@ -40,9 +40,12 @@ func (w *world) doctor(c *cli.Context) error {
 		return err
 	}
 	x := &examination{}
-	loads := x.loading(p)
+	tools, loads := x.loading(p)
 	x.writable("policies", p.policies)
 	x.writable("manifests", p.tools)
+	if tools != nil {
+		x.searchPath(p, tools)
+	}
 	x.difference(p)
 	x.resolver(p)
 	x.disk(p)
@@ -79,8 +82,9 @@ func (x *examination) say(s severity, about, format string, args ...any) {
 	fmt.Fprintf(&x.text, "%-4s  %-10s %s\n", s, about, printable(fmt.Sprintf(format, args...)))
 }
 
-// loading loads policies and manifests, and the two together.
-func (x *examination) loading(p *project) error {
+// loading loads policies and manifests, and the two together. The tools are nil
+// when they do not load.
+func (x *examination) loading(p *project) (*manifest.Set, error) {
 	policy, policyErr := p.loadPolicies()
 	if policyErr == nil {
 		x.say(fine, "policies", "%s, %d rules, revision %s", p.policies, len(policy.Rules()), short(policy.Revision()))
@@ -94,14 +98,14 @@ func (x *examination) loading(p *project) error {
 		x.say(bad, "manifests", "%s: do not load", p.tools)
 	}
 	if err := together(policyErr, toolsErr); err != nil {
-		return err
+		return tools, err
 	}
 	opened, _, err := p.open(false)
 	if err != nil {
 		x.say(bad, "project", "does not open: the message is on stderr")
-		return err
+		return tools, err
 	}
-	return opened.Close()
+	return tools, opened.Close()
 }
 
 // writable tells who else may change what calls are judged by.
@@ -129,67 +133,6 @@ func (x *examination) writable(about string, p place) {
 		return
 	}
 	x.say(fine, about, "%s belongs to uid %s", p.path, strings.Trim(fmt.Sprint(a.owners), "[]"))
-}
-
-// access is who may change a place.
-type access struct {
-	others, group []string // names that everybody, or the group, may write
-	owners        []int    // uids, sorted
-}
-
-// accessOf looks at everything in a place, and at the folders above it: whoever
-// can write there can put another place under the same name.
-func accessOf(root string) (access, error) {
-	var a access
-	seen := 0
-	err := filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if seen++; seen > maxFiles {
-			return errors.New("too many files to look at")
-		}
-		return a.look(name, false)
-	})
-	if err != nil {
-		return a, err
-	}
-	err = a.above(root)
-	slices.Sort(a.owners)
-	return a, err
-}
-
-// above looks at the folders above a name.
-func (a *access) above(name string) error {
-	abs, err := filepath.Abs(name)
-	for dir := filepath.Dir(abs); err == nil; dir = filepath.Dir(dir) {
-		err = a.look(dir, true)
-		if dir == filepath.Dir(dir) {
-			break
-		}
-	}
-	return err
-}
-
-// look takes in who may write one name. In a sticky folder above, others can
-// put nothing in the place of what is not theirs.
-func (a *access) look(name string, above bool) error {
-	st, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	mode, shown := st.Mode(), fmt.Sprintf("%s (%04o)", name, st.Mode().Perm())
-	switch {
-	case above && mode&fs.ModeSticky != 0:
-	case mode.Perm()&0o002 != 0 && !slices.Contains(a.others, shown):
-		a.others = append(a.others, shown)
-	case mode.Perm()&0o022 == 0o020 && !slices.Contains(a.group, shown):
-		a.group = append(a.group, shown)
-	}
-	if uid := owner(st); uid >= 0 && !above && !slices.Contains(a.owners, uid) {
-		a.owners = append(a.owners, uid)
-	}
-	return nil
 }
 
 // list names the first few of many.

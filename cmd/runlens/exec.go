@@ -3,9 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,6 +36,11 @@ ledger, 4 --authorized and nothing is authorized.`,
 }
 
 func (w *world) exec(c *cli.Context) error {
+	if w.private != nil {
+		if err := w.private(); err != nil {
+			w.note("%v", err)
+		}
+	}
 	authorized := c.Bool("authorized")
 	if authorized && c.NArg() > 0 {
 		return hinted("give either a call or --authorized", "read arguments: %s: with --authorized the call comes from the run", quoted(c.Args().First()))
@@ -70,8 +72,8 @@ func (w *world) exec(c *cli.Context) error {
 		return err
 	}
 	defer x.Close()
-	// An interrupt ends the tool, not its record.
-	ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM)
+	// A signal ends the tool, not its record.
+	ctx, stop := untilEnded(c.Context)
 	defer stop()
 	if authorized {
 		result, err := x.ExecAuthorized(ctx, id)

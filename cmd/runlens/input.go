@@ -62,68 +62,111 @@ func (w *world) readCall(args []string) ([]byte, error) {
 // maxCall is the most bytes that admission takes.
 const maxCall = 16 << 20
 
+// found is what an argument holds: files of calls, sorted, and what was passed
+// over, so that nobody takes a report for one about everything.
+type found struct {
+	files  []string
+	isDir  bool
+	passed []string // the first of what was passed over, below the directory; folders end in a slash
+	over   int      // how many there are
+}
+
+// mostPassed is how many of them are named.
+const mostPassed = 5
+
+func (f *found) pass(rel string) {
+	if f.over++; len(f.passed) < mostPassed {
+		f.passed = append(f.passed, rel)
+	}
+}
+
 // callFiles lists the files of calls that an argument names: itself, or what a
-// directory holds, sorted. Hidden entries and links to directories are left
-// out. There can be both files and an error: some could not be looked at.
-func callFiles(arg string) (files []string, isDir bool, err error) {
+// directory holds. Hidden entries, links to directories and files of other
+// kinds are passed over. There can be both files and an error: some could not
+// be looked at.
+func callFiles(arg string) (found, error) {
 	if arg == "-" {
-		return []string{arg}, false, nil
+		return found{files: []string{arg}}, nil
 	}
 	st, err := os.Stat(arg)
 	if err != nil {
-		return nil, false, hinted(similar(arg), "read %s: %w", arg, cause(err))
+		return found{}, hinted(similar(arg), "read %s: %w", arg, cause(err))
 	}
 	if !st.IsDir() {
-		return []string{arg}, false, nil
+		return found{files: []string{arg}}, nil
 	}
-	files, err = callsBelow(arg)
-	return files, true, err
+	w := walk{dir: arg, found: found{isDir: true}}
+	// With the slash the argument may be a link itself.
+	err = filepath.WalkDir(arg+string(filepath.Separator), w.entry)
+	if err != nil { // a directory that is too large gives no files at all
+		return found{isDir: true}, hinted("name the folders to check one by one", "read %s: %w", arg, cause(err))
+	}
+	slices.Sort(w.files)
+	return w.found, together(w.troubles...)
 }
 
-// callsBelow walks a directory. What can't be looked at is told, and the rest
-// is listed all the same; a directory that is too large gives no files at all.
-func callsBelow(dir string) (files []string, err error) {
-	var troubles []error
-	tell := func(name string, err error) {
-		troubles = append(troubles, hinted("", "read %s: %w", name, cause(err)))
-	}
-	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+// walk goes through a directory of calls. What can't be looked at is told, and
+// the rest is listed all the same.
+type walk struct {
+	found
+	dir      string
+	troubles []error
+}
+
+func (w *walk) tell(name string, err error) {
+	w.troubles = append(w.troubles, hinted("", "read %s: %w", name, cause(err)))
+}
+
+func (w *walk) entry(name string, d fs.DirEntry, err error) error {
+	rel, relErr := filepath.Rel(w.dir, name)
+	switch {
+	case err != nil:
+		w.tell(name, err)
+	case relErr != nil:
+		w.tell(name, relErr)
+	case rel != "." && strings.HasPrefix(d.Name(), "."):
+		if d.IsDir() {
+			w.pass(rel + "/")
+			return fs.SkipDir
+		}
+		w.pass(rel)
+	case d.IsDir():
+		if strings.Count(rel, string(filepath.Separator)) >= maxDepth {
+			return fmt.Errorf("folders are nested deeper than %d", maxDepth)
+		}
+	case isCallFile(name):
+		// A link to a file counts, what could block does not.
+		st, err := os.Stat(name)
 		switch {
 		case err != nil:
-			tell(name, err)
-		case name != dir && strings.HasPrefix(d.Name(), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-		case d.IsDir():
-			if strings.Count(strings.TrimPrefix(name, dir), string(filepath.Separator)) > maxDepth {
-				return fmt.Errorf("folders are nested deeper than %d", maxDepth)
-			}
-		case isCallFile(name):
-			// A link to a file counts, what could block does not.
-			st, err := os.Stat(name)
-			switch {
-			case err != nil:
-				tell(name, err)
-			case st.Mode().IsRegular():
-				files = append(files, name)
-			case !st.IsDir():
-				tell(name, errNotRegular)
-			}
+			w.tell(name, err)
+		case st.Mode().IsRegular():
+			w.files = append(w.files, name)
+		case st.IsDir():
+			w.pass(rel + "/")
+		default:
+			w.tell(name, errNotRegular)
 		}
-		if len(files) > maxFiles {
-			return fmt.Errorf("more than %d files", maxFiles)
+	default:
+		if st, err := os.Stat(name); err == nil && st.IsDir() {
+			rel += "/"
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, hinted("name the folders to check one by one", "read %s: %w", dir, cause(err))
+		w.pass(rel)
 	}
-	slices.Sort(files)
-	return files, together(troubles...)
+	if len(w.files) > maxFiles {
+		return fmt.Errorf("more than %d files", maxFiles)
+	}
+	return nil
 }
 
+// callKinds are the endings of files that hold calls.
+var callKinds = []string{".json", ".jsonl", ".ndjson"}
+
 func isCallFile(name string) bool {
-	ext := strings.ToLower(filepath.Ext(name))
-	return ext == ".json" || ext == ".jsonl"
+	return slices.Contains(callKinds, strings.ToLower(filepath.Ext(name)))
+}
+
+// isLines tells a file of JSON lines by its name.
+func isLines(name string) bool {
+	return isCallFile(name) && strings.ToLower(filepath.Ext(name)) != ".json"
 }

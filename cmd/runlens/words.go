@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,9 +36,13 @@ func didYouMean(word string, known []string) string {
 }
 
 // nearest returns the known word with the fewest edits from word, or "" when
-// none is within a third of its length. A longer form of word, three letters
+// none is within a third of its length. Nobody who typed a word meant another
+// by it when it is known; then there is none. A longer form of word, three letters
 // or more, is near as well: "verif", "md" does not make "markdown".
 func nearest(word string, known []string) string {
+	if slices.Contains(known, word) {
+		return ""
+	}
 	best, bestEdits := "", 0
 	for _, k := range known {
 		edits := distance(strings.ToLower(word), strings.ToLower(k))

@@ -21,8 +21,11 @@ type world struct {
 	stderrTerminal bool // progress can be shown
 
 	getenv func(string) string
+	home   func() string // of the user, as the system knows it; nil: unknown
 	now    func() time.Time
 	random io.Reader
+
+	private func() error // keeps this process from the tools that it starts; nil in tests
 }
 
 // system is the world as the operating system gives it.
@@ -31,7 +34,8 @@ func system() *world {
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		stdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		stderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
-		getenv:         os.Getenv, now: time.Now, random: rand.Reader,
+		getenv:         os.Getenv, home: passwdHome, now: time.Now, random: rand.Reader,
+		private: private,
 	}
 }
 

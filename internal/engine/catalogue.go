@@ -39,7 +39,7 @@ func catalogue(data *node, public []Rule, emits []emitter, name string, p *probl
 		case c.File == "":
 			p.add(e.file, e.line, "", "code %s belongs to RunLens itself, no rule can emit it", cut(e.code))
 		case c.ruleFile == "":
-			c.Title, c.ruleFile, c.ruleLine = e.title, e.file, e.line
+			c.Title, c.ruleFile, c.ruleLine = cmp.Or(c.Title, e.title), e.file, e.line
 		}
 	}
 	for _, r := range public {
@@ -67,6 +67,8 @@ func readCode(code string, n *node, p *problems) *Code {
 		v := n.obj[k]
 		ok := true
 		switch k {
+		case "title":
+			c.Title, ok = v.leaf.(string)
 		case "gate":
 			c.Gate, ok = v.leaf.(string)
 		case "remedy":
@@ -74,7 +76,7 @@ func readCode(code string, n *node, p *problems) *Code {
 		case "retryable":
 			c.Retryable, ok = v.leaf.(bool)
 		default:
-			p.add(v.file, v.line, didYouMean(k, []string{"gate", "remedy", "retryable"}), "%s has an unknown key %s", where, cut(k))
+			p.add(v.file, v.line, didYouMean(k, []string{"gate", "remedy", "retryable", "title"}), "%s has an unknown key %s", where, cut(k))
 		}
 		if !ok {
 			p.add(v.file, v.line, "", "%s.%s has the wrong type", where, k)

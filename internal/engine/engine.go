@@ -135,7 +135,7 @@ func load(src Source, p *problems) (*Engine, error) {
 		return nil, fmt.Errorf("load policies: data is no object")
 	}
 	var short shortcuts
-	if !src.asWritten {
+	if !src.asWritten && len(p.list) == 0 { // a broken tree is reported as it is written
 		kept.keep(documents)
 		unroll(modules, public)
 		short = shortcuts{gathered: requiredFamilies(data), documents: documents}

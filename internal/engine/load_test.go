@@ -261,6 +261,9 @@ func TestRefusesToLoad(t *testing.T) {
 		{"policy put aside", one("runlens/rules/extra/extra.rego.off", goodRule), []string{
 			`load policies/runlens/rules/extra/extra.rego.off: is neither *.rego nor data.json`,
 		}},
+		{"data misspelt in a shipped family", edit(t, "runlens/rules/names/names.rego", "data.runlens.names", "data.runlens.naems"), []string{
+			`load policies/runlens/rules/names/names.rego:12: nothing defines "data.runlens.naems"`,
+		}},
 		{"family without a policy", one("runlens/rules/extra/README", "to come\n"), []string{
 			`load policies/runlens/rules/extra: holds no policy`,
 		}},

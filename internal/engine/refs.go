@@ -26,14 +26,17 @@ func checkRefs(c *ast.Compiler, modules []module, data *node, p *problems) {
 				return false
 			}
 			seen[where] = true
-			line := 0
+			file, line := m.file.shown, 0
 			for _, t := range []*ast.Term{ref[missing], ref[0]} {
 				if line == 0 && t.Location != nil {
 					line = t.Location.Row
+					if t.Location.File != "" {
+						file = t.Location.File // a rule that gather copied is still where it was written
+					}
 				}
 			}
 			key := strings.Trim(ref[missing].String(), `"`)
-			p.add(m.file.shown, line, didYouMean(key, siblings), "nothing defines %s", cut(where))
+			p.add(file, line, didYouMean(key, siblings), "nothing defines %s", cut(where))
 			return false
 		}
 		for _, i := range m.parsed.Imports {

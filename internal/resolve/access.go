@@ -12,11 +12,11 @@ const (
 // checkAccess makes it a fact that the kernel will refuse what the request is
 // for: a handle needs no permission on the object, so that it opened says
 // nothing. A write or a delete changes the directory alone. What no tool works
-// on anyway (a link, a device, a program without an execute bit) has a fact of
-// its own, and the path and what it is protected as stay known.
+// on anyway (a link, a device, a view of the kernel, a program without an execute
+// bit) has a fact of its own, and the path and what it is protected as stay known.
 func (o *Object) checkAccess() {
 	f := &o.Facts
-	if !f.Handle || o.failed {
+	if !f.Handle || o.failed || f.PseudoFS != "" {
 		return
 	}
 	fd, want := o.fd, uint32(mayRead)
@@ -41,5 +41,5 @@ func (o *Object) checkAccess() {
 	o.Close()
 	f.Resolution, f.Handle = facts.NoAccess, false
 	f.Kind, f.Size, f.Allocated, f.Nlink = facts.None, 0, 0, 0
-	f.Device, f.MountID, f.PseudoFS = 0, 0, ""
+	f.Device, f.MountID = 0, 0
 }

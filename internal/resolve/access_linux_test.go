@@ -97,6 +97,10 @@ func TestAccessGranted(t *testing.T) {
 				t.Errorf("%s: %s %s: %s %s", r.resolver(), c.access, c.ask, o.Facts.Resolution, o.Facts.Kind)
 			}
 		}
+		o := asks(t, r, Request{Access: facts.Write, Requested: "/proc/new", Absolute: true})
+		if o.Facts.Resolution != facts.Absent || o.Facts.PseudoFS != "proc" {
+			t.Errorf("%s: in proc: %s %q", r.resolver(), o.Facts.Resolution, o.Facts.PseudoFS)
+		}
 		// A listing shows what may not be read.
 		dir := ask(t, r, facts.List, "open")
 		child := dir.Child("closed")

@@ -19,7 +19,7 @@ type look struct {
 	s, old *snapshot
 	place  *Place
 	todo   []folder
-	seen   map[identity]bool
+	seen   map[identity]bool // true: as protected as a whole
 	left   int
 }
 
@@ -41,10 +41,14 @@ func (r *Resolver) lookInto(s, old *snapshot, p *Place, name string) {
 
 func (l *look) look(f folder) {
 	list := l.list(f.path)
-	if list == nil || l.seen[list.st.identity()] {
+	if list == nil {
 		return
 	}
-	l.seen[list.st.identity()] = true
+	id := list.st.identity()
+	if whole, seen := l.seen[id]; seen && (whole || !f.whole) {
+		return
+	}
+	l.seen[id] = f.whole
 	l.left -= list.entries
 	if isSecret(l.place.Class) && f.depth > 0 {
 		l.s.watchFolder(f.path, list.st)

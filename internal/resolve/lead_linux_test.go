@@ -80,6 +80,9 @@ func TestOtherLinksInPlaces(t *testing.T) {
 		{facts.Write, "src/top/x", none},
 	}
 	checkProtection(t, lay(t, files), DefaultPlaces(""), rows)
+	// A name that leads to the place itself makes all of it protected.
+	round := map[string]string{"manifests/tools.d": "-> .", "manifests/other": "-> ../src/other", "src/other": ""}
+	checkProtection(t, lay(t, round), DefaultPlaces(""), []protection{{facts.Write, "src/other", manifest}, {facts.Write, "manifests/x", manifest}})
 	files["policies/runlens/decision.rego"], files["manifests/skills/"] = "", ""
 	for i, class := range []string{manifest, manifest, policy, policy} {
 		rows[i].class = class

@@ -31,13 +31,14 @@ format-check: ## fail on unformatted Go or Rego
 	@files=$$($(GO) tool gofumpt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "not formatted (make format):"; echo "$$files"; exit 1; fi
 	$(GO) tool opa fmt --diff --fail policies
 
-lint: ## vet and staticcheck
+lint: ## tidy module file, vet and staticcheck
+	$(GO) mod tidy -diff
 	$(GO) vet $(PKGS)
 	$(GO) tool staticcheck $(PKGS)
 
-vet-all: ## compile for macOS and Windows
-	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/runlens
-	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/runlens
+vet-all: ## compile and vet for macOS and Windows, tests too
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	GOOS=windows GOARCH=amd64 $(GO) vet ./...
 
 rego: ## strict check, tests and full coverage of the shipped policies
 	$(GO) tool opa check --strict --schema schemas/input.json policies
@@ -65,7 +66,7 @@ soak: ## reads and writes against a thread that swaps links and directories
 fuzz: ## each fuzz target for FUZZ (60s)
 	@for pkg in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	    echo "fuzz $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ) $$pkg; \
+	    echo "fuzz $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ) -fuzzminimizetime 1x -parallel 2 $$pkg; \
 	  done; done
 
 clean: ## remove what was built

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -207,16 +208,20 @@ func mutate(r *rand.Rand, v reflect.Value) {
 // answer: never a panic, never an allow beside an objection.
 func FuzzDecide(f *testing.F) {
 	e := shipped(f)
-	for _, in := range corpus()[:20] {
-		if line, _, err := facts.Encode(in); err == nil {
-			f.Add(line)
-		}
+	inputs := corpus()
+	for i := range 20 {
+		f.Add(uint16(i), []byte{byte(7 * i), 250, byte(i), 251, 3, 252, 9})
 	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		var in facts.Input
-		if err := util.NewJSONDecoder(strings.NewReader(string(line))).Decode(&in); err != nil {
-			return
+	f.Fuzz(func(t *testing.T, pick uint16, noise []byte) {
+		line, _, err := facts.Encode(inputs[int(pick)%len(inputs)])
+		if err != nil {
+			t.Fatal(err)
 		}
+		var in facts.Input
+		if err := util.NewJSONDecoder(bytes.NewReader(line)).Decode(&in); err != nil {
+			t.Fatal(err)
+		}
+		disturb(reflect.ValueOf(&in).Elem(), &noise)
 		e.log = func(s string) { t.Error(s) }
 		v := e.Decide(t.Context(), &in)
 		if len(v.Reasons) == 0 {
@@ -237,4 +242,48 @@ func FuzzDecide(f *testing.F) {
 			t.Errorf("policy trouble: %+v", v.Reasons[0])
 		}
 	})
+}
+
+// disturb changes some of the values in v, as many and to what noise says.
+func disturb(v reflect.Value, noise *[]byte) {
+	next := func() int {
+		if len(*noise) == 0 {
+			return 0
+		}
+		b := (*noise)[0]
+		*noise = (*noise)[1:]
+		return int(b)
+	}
+	words := []string{
+		"", "read", "list", "write", "delete", "execute", "rename", "fetch", "ok", "absent", "not_found", "loop", "invalid", "file", "directory",
+		"fifo", "none", "run", "policy", "ancestor", "hook", "mcp", "cli", "active", "complete", "failed", "full", "cut", ".env", "/", "/etc/passwd", "external",
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			disturb(v.Elem(), noise)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			disturb(v.Field(i), noise)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			disturb(v.Index(i), noise)
+		}
+	case reflect.String:
+		if n := next(); n >= 250 {
+			v.SetString(words[next()%len(words)])
+		} else if n >= 245 {
+			v.SetString(string(*noise))
+		}
+	case reflect.Bool:
+		if next() >= 240 {
+			v.SetBool(!v.Bool())
+		}
+	case reflect.Int, reflect.Int64:
+		if next() >= 245 {
+			v.SetInt([]int64{-1, 0, 1, 5, 50, 1 << 40}[next()%6])
+		}
+	}
 }

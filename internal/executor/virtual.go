@@ -126,7 +126,7 @@ func (x *Executor) virtualObject(req resolve.Request, home, rest []string) *reso
 	o := x.resolver.Resolve(resolve.Request{Param: req.Param, Access: facts.List, Raw: ".", Requested: "."})
 	t := &o.Facts
 	t.Access, t.Raw, t.Requested, t.Recursive = req.Access, req.Raw, req.Requested, req.Recursive
-	t.Lexical = resolve.Lexical(req.Raw)
+	t.Lexical = req.Lexical()
 	if req.Recursive {
 		t.Walk = "complete"
 	}

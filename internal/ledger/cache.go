@@ -55,6 +55,10 @@ func (l *Log) loadCache() {
 		return
 	}
 	defer f.Close()
+	// A FIFO that somebody holds open would be waited for.
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return
+	}
 	data, err := io.ReadAll(io.LimitReader(f, cacheMax))
 	if err != nil {
 		return

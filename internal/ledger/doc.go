@@ -20,7 +20,8 @@
 //
 //	{"v":1,"run_id":"R","seq":N,"ts":"T","type":"Y","payload":P,"prev":"H"}
 //
-//	R  the run's id, ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$, the same in every line
+//	R  the run's id, ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$: the directory's name, the
+//	   same in every line
 //	N  decimal, no sign, no leading zero: 1 in the first line, then one more each
 //	T  RFC 3339 in UTC with six fractional digits: 2006-01-02T15:04:05.000000Z;
 //	   times say when, seq says in which order: a clock may step back

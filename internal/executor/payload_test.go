@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/runlens/runlens/internal/ledger"
 )
 
 // TestMembers walks a payload as encoding/json would.
@@ -38,5 +40,29 @@ func TestSpliced(t *testing.T) {
 	got, err = spliced(toolStartedEvent{}, "input", nil)
 	if err != nil || !json.Valid(got) || string(got[len(got)-len(`"input":null}`):]) != `"input":null}` {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestStartsOnce: no event can start a verdict twice, or start what is no allow.
+func TestStartsOnce(t *testing.T) {
+	event := func(seq int64, typ, payload string) *ledger.Event {
+		return &ledger.Event{Seq: seq, Type: typ, Payload: json.RawMessage(payload)}
+	}
+	s := NewState()
+	for _, ev := range []*ledger.Event{
+		event(1, ledger.ModelProposed, `{"call_id":"c1","digest":"d","after":0}`),
+		event(2, ledger.ToolAllowed, `{"verdict":"allow","reason":"allowed","proposal":1}`),
+		event(3, ledger.ToolStarted, `{"verdict_seq":2}`),
+		event(4, ledger.ModelProposed, `{"call_id":"c4","digest":"d","after":0}`),
+		event(5, ledger.ToolDenied, `{"verdict":"deny","reason":"x","proposal":4}`),
+	} {
+		if err := s.Apply(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, verdict := range []string{"2", "5", "4", "0", "99"} {
+		if err := s.Apply(event(6, ledger.ToolStarted, `{"verdict_seq":`+verdict+`}`)); err == nil {
+			t.Errorf("verdict %s was started", verdict)
+		}
 	}
 }

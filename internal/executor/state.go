@@ -96,6 +96,9 @@ func (s *State) apply(ev *ledger.Event) error {
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
 			return err
 		}
+		if !s.waits(p.Verdict) {
+			return fmt.Errorf("verdict %d is no allow that waits for its start", p.Verdict)
+		}
 		s.Running[ev.Seq] = p.Verdict
 		s.Waiting = slices.DeleteFunc(s.Waiting, func(a allowState) bool { return a.Seq == p.Verdict })
 	case ledger.ToolSucceeded, ledger.ToolFailed, ledger.ToolUnknown:

@@ -15,7 +15,7 @@ import data.runlens.lib
 deny contains lib.reason(rego.metadata.rule(), {"param": target.param, "name": name}) if {
 	some target in input.targets
 	_perhaps(target.folded)
-	some name in target.folded
+	some name in _names(target)
 	_environment_file(name)
 }
 
@@ -47,6 +47,13 @@ ask contains lib.reason(rego.metadata.rule(), {"param": target.param, "requested
 }
 
 # One look at all segments, since most paths name nothing of the kind.
+# Of a link that leads out of the roots only its own name counts: what it leads
+# to would tell whether such a file is there.
+_names(target) := split(replace(lower(target.requested), `\`, "/"), "/") if {
+	target.via_symlink
+	lib.outside(target)
+} else := target.folded
+
 _perhaps(names) if {
 	refused := data.runlens.names.refused
 	_matches(names, refused)

@@ -98,3 +98,10 @@ test_only_trees_are_looked_through if {
 	dotenv.ask == set() with input as _tree("hook", {"walk": "", "kind": "file"})
 	dotenv.ask == set() with input as _tree("hook", {"walk": "", "recursive": false})
 }
+
+test_link_out_does_not_tell_what_is_there if {
+	out := {"requested": "data/link", "via_symlink": true, "path": "/home/other/.env", "folded": ["data", "home", "link", "other", ".env"]}
+	dotenv.deny == set() with input as testing.with_target(out)
+	dotenv.deny == {_named(".env")} with input as testing.with_target(object.union(out, {"requested": "data/.ENV"}))
+	dotenv.deny == {_named(".env")} with input as testing.with_target(object.union(out, {"via_symlink": false}))
+}

@@ -17,8 +17,6 @@ import (
 	"github.com/runlens/runlens/internal/executor"
 )
 
-var readCall = []byte(`{"name":"read_file","arguments":{"path":"data/feedback.txt"}}`)
-
 func benchProject(b *testing.B) (x *executor.Executor, project string) {
 	b.Helper()
 	project = b.TempDir()

@@ -4,8 +4,7 @@ package executor_test
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor"
 	"github.com/runlens/runlens/internal/executor/handlers"
 	"github.com/runlens/runlens/internal/ledger"
@@ -48,6 +48,16 @@ func TestChild(t *testing.T) {
 				t.Fatalf("call %d: %+v", i, r)
 			}
 		}
+	case "authorize":
+		out, err := open(t, project, nil).Authorize(context.Background(), "r")
+		if err != nil || out.Verdict.Effect != engine.Allow {
+			t.Fatalf("%v %+v", err, out)
+		}
+	case "exec authorized":
+		r, err := open(t, project, nil).ExecAuthorized(context.Background(), "r")
+		if err != nil || r.Status != executor.StatusSuccess {
+			t.Fatalf("%v %+v", err, r)
+		}
 	case "kill":
 		x := open(t, project, func(c *executor.Config) { c.Handlers = dying(args[2]) })
 		x.Exec(context.Background(), []byte(`{"name":"write_markdown_file","arguments":{"artifact_name":"a.md","content":"x\n"}}`), "r")
@@ -57,18 +67,16 @@ func TestChild(t *testing.T) {
 // dying are the shipped handlers, whose process is killed before or after the
 // effect.
 func dying(when string) []handlers.Handler {
-	list := slices.Clone(builtin())
-	for i := range list {
-		run := list[i].Run
-		list[i].Run = func(ctx context.Context, g *handlers.Grant) (r handlers.Result, err error) {
+	return altered(func(h *handlers.Handler) {
+		run := h.Run
+		h.Run = func(ctx context.Context, g *handlers.Grant) (r handlers.Result, err error) {
 			if when == "after" {
 				r, err = run(ctx, g)
 			}
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			return r, err
 		}
-	}
-	return list
+	})
 }
 
 // TestTwoProcesses: 200 calls each on one run at once give one unbroken chain,
@@ -90,37 +98,42 @@ func TestTwoProcesses(t *testing.T) {
 			t.Errorf("%v\n%s%s", err, outA, outB)
 		}
 	}
-	state := executor.NewState()
-	verdicts := 0
-	for _, ev := range events(t, project, "r") {
-		if ev.Type == ledger.ToolAllowed || ev.Type == ledger.ToolDenied {
-			verdicts++
-			var v struct {
-				Input struct {
-					Run struct {
-						Denials struct {
-							InRow int64 `json:"in_row"`
-							Total int64 `json:"total"`
-						} `json:"denials"`
-					} `json:"run"`
-				} `json:"input"`
-			}
-			if err := json.Unmarshal(ev.Payload, &v); err != nil {
-				t.Fatal(err)
-			}
-			if got, want := v.Input.Run.Denials, state.Denials; got.InRow != want.InRow || got.Total != want.Total {
-				t.Fatalf("event %d was judged on %+v, the run stood at %+v", ev.Seq, got, want)
-			}
-		}
-		if err := state.Apply(ev); err != nil {
-			t.Fatal(err)
-		}
-	}
+	state, verdicts := judgedOnFold(t, events(t, project, "r"))
 	if verdicts != 2*calls {
 		t.Errorf("%d verdicts, want %d", verdicts, 2*calls)
 	}
 	if len(state.Running) != 0 {
 		t.Errorf("starts without an end: %v", state.Running)
+	}
+}
+
+// TestOtherProcessFaster: while this process judges, another authorizes the same
+// proposal, then runs the same allow. This one does neither.
+func TestOtherProcessFaster(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/feedback.txt", "works well\n")
+	slow, _, clock, ran := rivals(t, project)
+	if _, err := slow.Propose(context.Background(), readCall, "r"); err != nil {
+		t.Fatal(err)
+	}
+	other := func(part string) func() {
+		return func() {
+			if out, err := child(t, part, project).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", part, err, out)
+			}
+		}
+	}
+	clock.next = other("authorize")
+	if out, err := slow.Authorize(context.Background(), "r"); !errors.Is(err, executor.ErrNothingProposed) {
+		t.Errorf("%v %+v", err, out)
+	}
+	clock.next = other("exec authorized")
+	if r, err := slow.ExecAuthorized(context.Background(), "r"); !errors.Is(err, executor.ErrNotAuthorized) {
+		t.Errorf("%v %+v", err, r)
+	}
+	want := []string{ledger.RunStarted, ledger.ModelProposed, ledger.ToolAllowed, ledger.ToolStarted, ledger.ToolSucceeded}
+	if got := types(events(t, project, "r")); !slices.Equal(got, want) || *ran != 0 {
+		t.Errorf("ran %d times here, events %v, want %v", *ran, got, want)
 	}
 }
 
@@ -158,15 +171,6 @@ func TestKilled(t *testing.T) {
 
 // TestLedgerUnavailable: when nothing can be recorded, nothing runs.
 func TestLedgerUnavailable(t *testing.T) {
-	ran := false
-	watched := slices.Clone(builtin())
-	for i := range watched {
-		run := watched[i].Run
-		watched[i].Run = func(ctx context.Context, g *handlers.Grant) (handlers.Result, error) {
-			ran = true
-			return run(ctx, g)
-		}
-	}
 	for name, spoil := range map[string]func(t *testing.T, project string){
 		"runs is a file": func(t *testing.T, project string) { write(t, project, "runs", "") },
 		"ledger is a directory": func(t *testing.T, project string) {
@@ -188,67 +192,15 @@ func TestLedgerUnavailable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ran = false
+			ran := 0
 			project := canonical(t)
 			write(t, project, "data/feedback.txt", "x")
 			spoil(t, project)
-			x := open(t, project, func(c *executor.Config) { c.Handlers = watched })
+			x := open(t, project, func(c *executor.Config) { c.Handlers = watched(&ran, nil) })
 			r := x.Exec(context.Background(), readCall, "r")
-			if r.Status != executor.StatusFailed || r.ErrorCode != "ledger_failed" || r.Seq != 0 || ran {
-				t.Errorf("ran %v, %+v", ran, r)
+			if r.Status != executor.StatusFailed || r.ErrorCode != "ledger_failed" || r.Seq != 0 || ran != 0 {
+				t.Errorf("ran %d times, %+v", ran, r)
 			}
 		})
 	}
-}
-
-// TestDiskFull fills a file system of its own: what was acknowledged is there,
-// and no handler ran without its start in the ledger.
-func TestDiskFull(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("mounting needs root")
-	}
-	project := canonical(t)
-	write(t, project, "data/feedback.txt", "x")
-	runs := filepath.Join(project, "runs")
-	if err := os.Mkdir(runs, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", runs, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("mount: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(runs, 0) })
-	x, err := newExecutor(t, project, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var acknowledged []int64
-	failed := 0
-	for range 400 {
-		r := x.Exec(context.Background(), readCall, "r")
-		switch {
-		case r.Status == executor.StatusSuccess:
-			acknowledged = append(acknowledged, r.Seq)
-		case r.ErrorCode == "ledger_failed":
-			failed++
-		default:
-			t.Fatalf("%+v", r)
-		}
-		if failed > 3 {
-			break
-		}
-	}
-	_ = x.Close() // the disk is full: the fold cache may not fit
-	if failed == 0 || len(acknowledged) == 0 {
-		t.Fatalf("%d acknowledged, %d failed", len(acknowledged), failed)
-	}
-	have := map[int64]string{}
-	for _, ev := range events(t, project, "r") {
-		have[ev.Seq] = ev.Type
-	}
-	for _, seq := range acknowledged {
-		if have[seq] != ledger.ToolSucceeded {
-			t.Errorf("acknowledged event %d is %q", seq, have[seq])
-		}
-	}
-	fmt.Println(len(acknowledged), "acknowledged before the disk was full")
 }

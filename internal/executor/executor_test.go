@@ -2,9 +2,12 @@ package executor_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +15,8 @@ import (
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor"
 	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/manifests"
 	"github.com/runlens/runlens/policies"
@@ -53,6 +58,78 @@ func tools(t testing.TB, text string) *manifest.Set {
 		t.Fatal(err)
 	}
 	return set
+}
+
+// readCall reads the standard file of these tests.
+var readCall = []byte(`{"name":"read_file","arguments":{"path":"data/feedback.txt"}}`)
+
+// altered are the shipped handlers, each changed by fn.
+func altered(fn func(h *handlers.Handler)) []handlers.Handler {
+	list := slices.Clone(builtin())
+	for i := range list {
+		fn(&list[i])
+	}
+	return list
+}
+
+// watched are the shipped handlers; they count their calls, and call then, when
+// not nil, after each.
+func watched(ran *int, then func()) []handlers.Handler {
+	return altered(func(h *handlers.Handler) {
+		run := h.Run
+		h.Run = func(ctx context.Context, g *handlers.Grant) (handlers.Result, error) {
+			*ran++
+			if then != nil {
+				defer then()
+			}
+			return run(ctx, g)
+		}
+	})
+}
+
+// between is a clock that lets something happen at its next reading. The first
+// reading of a call is when it is judged: after the run was looked at and
+// before the verdict is recorded.
+type between struct{ next func() }
+
+func (b *between) now() time.Time {
+	if fn := b.next; fn != nil {
+		b.next = nil
+		fn()
+	}
+	return time.Now()
+}
+
+// judgedOnFold fails the test unless every verdict was judged on the denials of
+// all events before it. It returns the run's state and how many verdicts
+// policy gave.
+func judgedOnFold(t testing.TB, list []*ledger.Event) (state *executor.State, verdicts int) {
+	t.Helper()
+	state = executor.NewState()
+	for _, ev := range list {
+		if ev.Type == ledger.ToolAllowed || ev.Type == ledger.ToolDenied || ev.Type == ledger.ToolBlocked {
+			var v struct {
+				Input *struct {
+					Run struct {
+						Denials facts.Denials `json:"denials"`
+					} `json:"run"`
+				} `json:"input"`
+			}
+			if err := json.Unmarshal(ev.Payload, &v); err != nil {
+				t.Fatal(err)
+			}
+			if v.Input != nil {
+				verdicts++
+				if got, want := v.Input.Run.Denials, state.Denials; got != want {
+					t.Fatalf("event %d was judged on %+v, the run stood at %+v", ev.Seq, got, want)
+				}
+			}
+		}
+		if err := state.Apply(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return state, verdicts
 }
 
 // open makes an executor on project with the shipped policies and manifest;

@@ -182,7 +182,7 @@ func (x *Executor) ExecAuthorized(ctx context.Context, runID string) (result *To
 		p.compare(allowed)
 		if p.out.Verdict.Effect == engine.Allow {
 			p.out.Seq, p.seq = waiting.Seq, waiting.Seq
-			return p.addStart(tx, waiting.Seq)
+			return p.addAuthorizedStart(tx, waiting.Seq)
 		}
 		seq, err := p.addVerdictEvent(tx)
 		p.out.Seq, p.seq = seq, seq

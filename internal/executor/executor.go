@@ -202,7 +202,6 @@ func (p *proposal) recordResult() error {
 		return err
 	})
 	if err != nil {
-		p.seq = 0
 		p.run.log.Started(p.started)()
 	}
 	return err

@@ -281,3 +281,34 @@ func TestWithheldKey(t *testing.T) {
 		t.Errorf("another key: %v %+v", err, out)
 	}
 }
+
+// TestPanicAfterAHandler: when RunLens fails between the work and its record,
+// the start is given up, and whoever opens the run next says that its outcome is
+// unknown.
+func TestPanicAfterAHandler(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/feedback.txt", "x")
+	ran, panicked := 0, false
+	x := open(t, project, func(c *executor.Config) {
+		c.Handlers = watched(&ran, nil)
+		c.Now = func() time.Time {
+			if ran > 0 && !panicked {
+				panicked = true
+				panic("the clock is broken")
+			}
+			return time.Now()
+		}
+	})
+	r := x.Exec(context.Background(), readCall, "r")
+	if r.Status != executor.StatusFailed || r.ErrorCode != "internal_error" || ran != 1 || r.Seq != 4 {
+		t.Fatalf("ran %d times: %+v", ran, r)
+	}
+	other := open(t, project, nil)
+	if r := other.Exec(context.Background(), readCall, "r"); r.Status != executor.StatusSuccess {
+		t.Fatalf("%+v", r)
+	}
+	want := []string{ledger.RunStarted, ledger.ModelProposed, ledger.ToolAllowed, ledger.ToolStarted, ledger.ToolUnknown}
+	if got := types(events(t, project, "r")); !slices.Equal(got[:5], want) {
+		t.Errorf("events %v, want %v first", got, want)
+	}
+}

@@ -104,8 +104,13 @@ func (p *proposal) recoverPanic(result **ToolResult) {
 	if fault := recover(); fault != nil {
 		p.x.cfg.Log("panic: %v\n%s", fault, debug.Stack())
 		p.fail(codeInternal, "RunLens itself failed; the call is refused")
+		if p.started > 0 {
+			// The handler may have worked. Nothing records its end any more, so
+			// the claim goes, and the next opening of the run says tool_unknown.
+			p.run.log.Started(p.started)()
+			p.seq = p.started
+		}
 		*result = p.refusal()
-		(*result).Status = StatusFailed
 	}
 }
 

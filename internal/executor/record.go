@@ -183,6 +183,16 @@ func (p *proposal) addVerdictEvent(tx *ledger.Tx) (int64, error) {
 	return tx.Add(verdictTypes[p.out.Verdict.Effect], payload)
 }
 
+// addAuthorizedStart starts what was allowed earlier. The call was judged again
+// for it, so the start holds the input of that judgement.
+func (p *proposal) addAuthorizedStart(tx *ledger.Tx, verdict int64) error {
+	payload, err := spliced(toolStartedEvent{Verdict: verdict, CallID: p.out.CallID, Tool: p.out.Tool}, "input", p.out.InputJSON())
+	if err == nil {
+		p.started, err = tx.Add(ledger.ToolStarted, payload)
+	}
+	return err
+}
+
 func (p *proposal) addStart(tx *ledger.Tx, verdict int64) (err error) {
 	p.started, err = tx.Add(ledger.ToolStarted, toolStartedEvent{Verdict: verdict, CallID: p.out.CallID, Tool: p.out.Tool})
 	return err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -322,130 +321,6 @@ func TestCommandLeavesProcesses(t *testing.T) {
 			command.nothingLeft()
 		})
 	}
-}
-
-// started runs the command until end is called; it returns when the command has
-// printed so many lines.
-func (c command) started(s *supervisor, lines int) (end func() ending) {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	ready, done := make(chan struct{}), make(chan ending)
-	go func() {
-		w := &counting{lines: lines, then: sync.OnceFunc(func() { close(ready) })}
-		end, err := s.run(ctx, c.Grant, w, w)
-		if err != nil {
-			c.t.Error(err)
-		}
-		done <- end
-	}()
-	<-ready
-	return func() ending {
-		cancel()
-		return <-done
-	}
-}
-
-// One command's end leaves another's processes alone.
-func TestCommandsSideBySide(t *testing.T) {
-	p := newProject(t, nil)
-	s := &supervisor{}
-	long, short := p.command("fork", "2", "session", "hang"), p.command("leave", "session", "hang")
-	endLong := long.started(s, 3)
-	if end, err := s.run(context.Background(), short.Grant, io.Discard, io.Discard); err != nil || end.ended != 1 {
-		t.Errorf("the short command: %+v, %v", end, err)
-	}
-	short.nothingLeft()
-	if n := len(long.alive()); n != 3 {
-		t.Errorf("of the long command's 3 processes %d are left", n)
-	}
-	if end := endLong(); end.ended != 2 {
-		t.Errorf("the long command: %+v", end)
-	}
-}
-
-// An orphan of unknown origin is the last command's to end.
-func TestCommandsSideBySideWithStrays(t *testing.T) {
-	p := newProject(t, nil)
-	s := &supervisor{}
-	first, second := p.command("hang"), p.command("leave", "bare", "session", "hang")
-	endFirst := first.started(s, 1)
-	if _, err := s.run(context.Background(), second.Grant, io.Discard, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	endFirst()
-	second.nothingLeft()
-}
-
-// While its command runs, an orphan of unknown origin is left alone.
-func TestCommandKeepsItsStrays(t *testing.T) {
-	p := newProject(t, nil)
-	s := &supervisor{}
-	first, second := p.command("fork", "1", "leave", "bare", "session", "hang"), p.command("print", "", "", "0")
-	endFirst := first.started(s, 2)
-	if end, err := s.run(context.Background(), second.Grant, io.Discard, io.Discard); err != nil || end.ended != 0 {
-		t.Errorf("the second command: %+v, %v", end, err)
-	}
-	if n := len(first.alive()); n < 2 {
-		t.Errorf("of the first command's 2 processes %d are left", n)
-	}
-	endFirst()
-	first.nothingLeft()
-}
-
-// What another part of this process starts meanwhile is none of a command's
-// business, and neither are its orphans.
-func TestCommandLeavesOthersAlone(t *testing.T) {
-	p := newProject(t, nil)
-	command := p.command("fork", "1", "session", "hang")
-	end := command.started(&supervisor{}, 2)
-	self, err := os.Executable()
-	p.must(err)
-	ready := make(chan struct{})
-	other := exec.Cmd{
-		Path: self, Args: []string{probeName, newTag(t), "fork", "1", "leave", "bare", "session", "hang"},
-		Stdout:      &counting{lines: 2, then: sync.OnceFunc(func() { close(ready) })},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
-	p.must(other.Start())
-	<-ready
-	if got := end(); got.ended != 1 {
-		t.Errorf("ended %d processes", got.ended)
-	}
-	others := processesNamed(t, other.Args[1])
-	for range 1000 { // the one between the two goes when it can
-		if len(others) <= 2 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-		others = processesNamed(t, other.Args[1])
-	}
-	if len(others) != 2 {
-		t.Errorf("of the 2 other processes %d are left", len(others))
-	}
-	for _, pid := range others {
-		syscall.Kill(pid, syscall.SIGKILL)
-	}
-	other.Wait()
-	for _, pid := range others {
-		syscall.Wait4(pid, nil, 0, nil)
-	}
-	for pid, p := range processes() { // the one that left
-		if p.parent == os.Getpid() && p.session == other.Process.Pid {
-			syscall.Wait4(pid, nil, 0, nil)
-		}
-	}
-}
-
-// processesNamed are the living processes whose command line has the tag.
-func processesNamed(t *testing.T, tag string) (pids []int) {
-	t.Helper()
-	for pid, p := range processes() {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err == nil && !p.zombie && bytes.Contains(line, []byte(tag)) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 func hexBytes(s string) []byte {

@@ -34,6 +34,7 @@ type family struct {
 	leader id
 	marker []byte
 	known  map[id]struct{}
+	over   bool // its command was given up on, and only stays until its leader can be reaped
 }
 
 // start starts a command and enters its family before anyone looks again.
@@ -50,17 +51,24 @@ func (s *supervisor) start(c *child) (*family, <-chan struct{}, error) {
 	}
 	f.leader.pid = c.cmd.Process.Pid
 	f.known[f.leader] = struct{}{}
-	if len(s.families) == 0 {
-		s.families, s.since, s.foreign = map[*family]struct{}{}, f.leader.start, false
+	if s.families == nil {
+		s.families = map[*family]struct{}{}
+	}
+	if s.alone(f) {
+		s.since, s.foreign = f.leader.start, false
 	}
 	s.families[f] = struct{}{}
 	return f, exited, nil
 }
 
-func (s *supervisor) remove(f *family) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.families, f)
+// alone says whether no other command than the family's runs.
+func (s *supervisor) alone(f *family) bool {
+	for other := range s.families {
+		if other != f && !other.over {
+			return false
+		}
+	}
+	return true
 }
 
 // look learns who belongs to the family now, and says how long that took.
@@ -72,26 +80,80 @@ func (s *supervisor) look(f *family) time.Duration {
 	return time.Since(begin)
 }
 
-// kill ends and reaps every process of the family but the leader, whose remains
-// it lets lie, and returns how many it ended and how many it could not.
-func (s *supervisor) kill(f *family) (ended, left int) {
+// finish ends and reaps every process of the family, and says how its command
+// ended, how many others it ended and how many it could not.
+func (s *supervisor) finish(f *family, c *child, exited <-chan struct{}) ending {
 	hit := map[id]struct{}{}
 	for deadline := time.Now().Add(killBound); ; {
-		alive, dead := s.killRound(f, hit)
-		if alive+dead == 0 || time.Now().After(deadline) {
-			delete(hit, f.leader)
-			return max(0, len(hit)-alive), alive
+		if end, done := s.finishRound(f, c, exited, hit, deadline); done {
+			return end
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// killRound signals every living process of the family and reaps its dead. It
-// returns how many were alive, and how many dead are still to be reaped by their
-// own parent or, when that is gone too, by a later round.
-func (s *supervisor) killRound(f *family, hit map[id]struct{}) (alive, dead int) {
+// finishRound kills, and when nothing is left to kill or the deadline has passed
+// lets the family go. That it is one hold of s.mu is what the others rely on:
+//
+//   - No look falls between the reaping of a leader and the removal of its
+//     family. It would find a family whose leader this process does not hold, or
+//     a program that it holds and that leads no family; both pass for something
+//     else that was started here, and from then on no orphan is claimed.
+//   - The last family to go has looked when it was the last, so an orphan of
+//     unknown origin is claimed even when several commands end at once.
+func (s *supervisor) finishRound(f *family, c *child, exited <-chan struct{}, hit map[id]struct{}, deadline time.Time) (end ending, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	alive, dead := s.killRound(f, hit)
+	late := time.Now().After(deadline)
+	select {
+	case <-exited:
+		if alive+dead > 0 && !late {
+			return ending{}, false
+		}
+		s.leave(f, c)
+		end = c.ending()
+	default:
+		if !late {
+			return ending{}, false
+		}
+		s.giveUp(f, c, exited)
+		end = ending{exit: -1}
+	}
+	delete(hit, f.leader)
+	end.ended, end.left = max(0, len(hit)-alive), alive
+	return end, true
+}
+
+// leave reaps the leader, which is dead, and removes its family. The caller
+// holds s.mu.
+func (s *supervisor) leave(f *family, c *child) {
+	if s.reap != nil {
+		s.reap(&c.cmd)
+	} else {
+		c.cmd.Wait()
+	}
+	delete(s.families, f)
+}
+
+// giveUp leaves a command that can't be killed (it hangs in the kernel) to a
+// goroutine. Until its leader is reaped its family says whose that is. The caller
+// holds s.mu.
+func (s *supervisor) giveUp(f *family, c *child, exited <-chan struct{}) {
+	f.over = true
+	go func() {
+		<-exited
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.leave(f, c)
+	}()
+}
+
+// killRound signals every living process of the family and reaps its dead. It
+// returns how many were alive, and how many dead are still to be reaped by their
+// own parent or, when that is gone too, by a later round. It lets the leader's
+// remains lie. The caller holds s.mu.
+func (s *supervisor) killRound(f *family, hit map[id]struct{}) (alive, dead int) {
 	members := s.members(f)
 	groups := map[int]struct{}{}
 	for _, p := range members {
@@ -144,7 +206,7 @@ func (s *supervisor) members(f *family) []process {
 	all := processes()
 	below := descendants(all, os.Getpid())
 	f.claim(below)
-	if orphans := s.strays(below); len(s.families) == 1 && len(orphans) > 0 {
+	if orphans := s.strays(below); len(orphans) > 0 && s.alone(f) {
 		for _, p := range orphans {
 			f.known[p.id] = struct{}{}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -16,7 +17,8 @@ const patience = 3 * time.Second
 
 // Run lets h work on g until its deadline. It always returns: a panic is a
 // handler_failed, and a handler that ignores its deadline is a handler_timeout
-// whose later result goes to g.Late and nowhere else. The error is an *Error.
+// whose later result goes to g.Late and nowhere else. h never sees an argument that
+// it declares as payload. The error is an *Error.
 func Run(ctx context.Context, h Handler, g *Grant) (Result, error) {
 	return runWithin(ctx, h, g, patience)
 }
@@ -28,6 +30,7 @@ func runWithin(ctx context.Context, h Handler, g *Grant, patience time.Duration)
 		}
 		return Result{}, failed("run handler %.200q: it is declared for judging only", h.Name)
 	}
+	g = g.without(h.Payload)
 	limit := g.timeout(h)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -73,6 +76,17 @@ func runWithin(ctx context.Context, h Handler, g *Grant, patience time.Duration)
 	}
 	e := <-ended // it came back in this very moment
 	return e.result, e.err
+}
+
+// without is the grant with no argument of these names: content reaches a
+// handler as the rendered Data that was judged, and in no other way.
+func (g *Grant) without(payload []string) *Grant {
+	clean := *g
+	clean.Args = maps.Clone(g.Args)
+	for _, name := range payload {
+		delete(clean.Args, name)
+	}
+	return &clean
 }
 
 // timeout is the deadline of one call.

@@ -103,6 +103,27 @@ func TestRunCancelled(t *testing.T) {
 	}
 }
 
+// A handler sees its payload as rendered bytes only, and the caller's grant stays
+// as it was.
+func TestRunWithholdsPayload(t *testing.T) {
+	var seen map[string]any
+	h := handler(func(ctx context.Context, g *Grant) (Result, error) {
+		seen = g.Args
+		return Result{}, nil
+	})
+	h.Payload = []string{"content", "more"}
+	g := &Grant{Args: map[string]any{"content": "c", "more": 1, "mode": "m"}}
+	if _, err := Run(context.Background(), h, g); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 1 || seen["mode"] != "m" {
+		t.Errorf("the handler saw %v", seen)
+	}
+	if len(g.Args) != 3 {
+		t.Errorf("the caller's arguments became %v", g.Args)
+	}
+}
+
 func TestTimeout(t *testing.T) {
 	h := Handler{Handler: manifest.Handler{TimeoutMS: 5}}
 	for _, c := range []struct {

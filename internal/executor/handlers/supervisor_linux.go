@@ -43,6 +43,8 @@ type supervisor struct {
 	families map[*family]struct{} // of the commands running now
 	since    uint64               // start of the first of them
 	foreign  bool                 // something else was started meanwhile, so an orphan of unknown origin may be its
+
+	reap func(*exec.Cmd) error // gives up a dead command's number, under mu; nil is its Wait
 }
 
 // run starts the grant's command, waits for it or for ctx, kills whatever is
@@ -69,12 +71,10 @@ func (s *supervisor) run(ctx context.Context, g *Grant, stdout, stderr io.Writer
 	if err != nil {
 		return ending{}, failed("run command: start it: %v", cause(err))
 	}
-	defer s.remove(f)
 	byItself := s.wait(ctx, f, exited, outputs)
-	ended, left := s.kill(f)
+	end := s.finish(f, c, exited)
 	outputs.drain(pipeGrace)
-	end := c.reap(exited)
-	end.byItself, end.ended, end.left = byItself, ended, left
+	end.byItself = byItself
 	return end, nil
 }
 
@@ -182,26 +182,16 @@ func (c *child) start() (<-chan struct{}, error) {
 	return exited, <-started
 }
 
-// reap takes the command's exit status. A command that can't be killed (it hangs
-// in the kernel) is left to a goroutine.
-func (c *child) reap(exited <-chan struct{}) ending {
-	end := ending{exit: -1}
-	select {
-	case <-exited:
-	case <-time.After(pipeGrace): // it may be dead, and the waiting thread late
-		go c.cmd.Wait()
-		return end
-	}
-	c.cmd.Wait()
+// ending is how the command ended, once it is reaped.
+func (c *child) ending() ending {
 	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
 	case !ok:
+		return ending{exit: -1}
 	case status.Signaled():
-		end.signal = unix.SignalName(status.Signal())
-	default:
-		end.exit = status.ExitStatus()
+		return ending{exit: -1, signal: unix.SignalName(status.Signal())}
 	}
-	return end
+	return ending{exit: status.ExitStatus()}
 }
 
 // openScript opens the executable when it is a script, and returns nil when it

@@ -65,7 +65,8 @@ soak: ## reads and writes against a thread that swaps links and directories
 
 fuzz: ## each fuzz target for FUZZ (60s)
 	@for pkg in $$($(GO) list ./...); do \
-	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	  targets=$$($(GO) test -list '^Fuzz' $$pkg); \
+	  for target in $$(sed -n '/^Fuzz/p' <<< "$$targets"); do \
 	    echo "fuzz $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ) -fuzzminimizetime 1x -parallel 2 $$pkg; \
 	  done; done
 

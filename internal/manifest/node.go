@@ -77,6 +77,12 @@ func (n *node) with(name string, value *node) *node {
 // at follows a JSON pointer, as the schema library writes it ("" is n itself), and returns the deepest value on
 // the way, so that an error always has a line.
 func (n *node) at(pointer string) *node {
+	deepest, _ := n.follow(pointer)
+	return deepest
+}
+
+// follow is at, and whether the pointer led all the way.
+func (n *node) follow(pointer string) (deepest *node, whole bool) {
 	for _, step := range steps(pointer) {
 		var next *node
 		switch n.kind {
@@ -88,11 +94,11 @@ func (n *node) at(pointer string) *node {
 			}
 		}
 		if next == nil {
-			return n
+			return n, false
 		}
 		n = next
 	}
-	return n
+	return n, true
 }
 
 // value returns n as decoded JSON with json.Number.

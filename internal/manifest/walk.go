@@ -185,23 +185,8 @@ func (w *schemaWalk) pattern(text string, line int, here string) {
 
 // names tells whether a JSON pointer names a value of the schema document.
 func (w *schemaWalk) names(pointer string) bool {
-	n := w.root
-	for _, step := range steps(pointer) {
-		var next *node
-		switch n.kind {
-		case objectKind:
-			next = n.get(step)
-		case listKind:
-			if i, ok := index(step); ok && i < len(n.items) {
-				next = n.items[i]
-			}
-		}
-		if next == nil {
-			return false
-		}
-		n = next
-	}
-	return true
+	_, whole := w.root.follow(pointer)
+	return whole
 }
 
 // findOpen sets w.open unless every object that n describes is limited to its

@@ -4,8 +4,8 @@ package resolve
 
 import "errors"
 
-// Nothing is resolved on other systems: every target fails, so every call that
-// has one is denied.
+// Nothing is resolved on other systems: Open fails, so nothing that needs a
+// project starts.
 
 const (
 	haveOpenat2 = false

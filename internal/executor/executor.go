@@ -67,6 +67,19 @@ func (x *Executor) Exec(ctx context.Context, raw []byte, runID string) (result *
 	return p.result()
 }
 
+// Tell is given a result before its end is recorded: whoever must answer for what
+// the model was told keeps it then. started is the seq of tool_started, 0 for a
+// call that was refused; r.Seq is not known yet for one that ran. An error is
+// logged; what happened is recorded all the same.
+type Tell func(started int64, r *ToolResult) error
+
+// ExecTold is Exec for a caller that talks to a model: the result has its
+// Observation, of at most limit bytes (0: the policy's), and tell, if not nil,
+// sees it before it is durable.
+func (x *Executor) ExecTold(ctx context.Context, raw []byte, runID string, limit int, tell Tell) *ToolResult {
+	return x.Exec(ctx, raw, runID)
+}
+
 // Check takes a call as far as the decision and records nothing. With a run it
 // judges against that run's recorded state; with "" in a fresh virtual run
 // named "check" of which nothing exists on disk. The error is a run that can't

@@ -33,8 +33,22 @@ type ToolResult struct {
 	RunID        string          `json:"run_id"`
 	Seq          int64           `json:"seq"` // of the event that ends the call; 0 when nothing could be recorded
 
+	Plan        *Standing `json:"plan,omitempty"`        // in a run with a plan
+	Observation string    `json:"observation,omitempty"` // what a model is told; set by ExecTold
+	Cut         bool      `json:"-"`                     // Observation is a preview
+
 	// Outcome is what was judged; nil when the call was not admitted.
 	Outcome *Outcome `json:"-"`
+}
+
+// Standing is where a run stands in its plan after a call.
+type Standing struct {
+	Status    string   `json:"status"`              // active or complete
+	Step      string   `json:"step,omitempty"`      // the current one
+	Title     string   `json:"title,omitempty"`     // of it
+	Tools     []string `json:"tools,omitempty"`     // that it allows
+	Completed []string `json:"completed,omitempty"` // steps that this very call completed
+	Open      []string `json:"open,omitempty"`      // what the step still waits for, in words
 }
 
 // JSON is the result as one indented document with a final newline.

@@ -39,6 +39,10 @@ type Call struct {
 	Arguments map[string]any `json:"arguments"` // string, bool, nil, json.Number, []any, map[string]any
 	Payloads  []Payload      `json:"payloads"`
 	Withheld  []Withheld     `json:"withheld"`
+
+	// Interrupted: an earlier start of this very call (same tool, same digest)
+	// has no known end, so what it does may have been done already.
+	Interrupted bool `json:"interrupted"`
 }
 
 // Payload describes the content of one parameter that the manifest marks
@@ -101,6 +105,7 @@ type Target struct {
 	Param      string   `json:"param"`
 	Access     string   `json:"access"`
 	Recursive  bool     `json:"recursive"`
+	Entry      bool     `json:"entry"`     // an entry of a listed folder that would be shown by name; the call did not name it
 	Raw        string   `json:"raw"`       // the parameter's value as it came
 	Requested  string   `json:"requested"` // the template filled in: what is resolved
 	Lexical    Lexical  `json:"lexical"`   // of Raw
@@ -229,6 +234,8 @@ type Run struct {
 	ReadOnly bool      `json:"read_only"`
 	Denials  Denials   `json:"denials"`
 	Limits   RunLimits `json:"limits"`
+
+	SignedApprovals bool `json:"signed_approvals"` // the manifest names approvers: what none of them signed does not count
 }
 
 // Denials counts what was refused so far in the run.
@@ -254,7 +261,7 @@ type Skill struct {
 
 // Plan is the run's position in its plan.
 type Plan struct {
-	Status string   `json:"status"` // "none", "active", "complete", "failed"
+	Status string   `json:"status"` // "none", "active", "complete"
 	Step   PlanStep `json:"step"`
 }
 
@@ -263,7 +270,8 @@ type PlanStep struct {
 	ID      string   `json:"id"`
 	Index   int64    `json:"index"` // from 1
 	Tools   []string `json:"tools"`
-	Retries int64    `json:"retries"`
+	Failed  bool     `json:"failed"`  // the last tool of the step that ended has failed
+	Retries int64    `json:"retries"` // retries in a row that failed too
 }
 
 // Contract says whether this call is judged under what run_started fixed.
@@ -273,7 +281,8 @@ type Contract struct {
 	Drift   []string `json:"drift"` // what differs: "goal", "policy_revision", …; sorted
 }
 
-// Approval is one that a person gave and that has uses left.
+// Approval is a person's answer to a call of this tool with these arguments: one
+// that has uses left, or a refusal.
 type Approval struct {
 	Seq          int64  `json:"seq"`
 	Tool         string `json:"tool"`
@@ -282,6 +291,7 @@ type Approval struct {
 	Expires      string `json:"expires"` // RFC 3339 UTC
 	Remaining    int64  `json:"remaining"`
 	Signed       bool   `json:"signed"`
-	MatchesCall  bool   `json:"matches_call"` // tool, digest, objects and policy revision are this call's
+	Refused      bool   `json:"refused"`      // the person said no; Remaining is 0 and Expires ""
+	MatchesCall  bool   `json:"matches_call"` // tool, digest, objects and policy revision are this call's; of a refusal, tool and digest
 	ExpiredAtNow bool   `json:"expired"`      // at Now
 }

@@ -69,25 +69,25 @@ type encoder struct {
 func newEncoder() *encoder {
 	e := &encoder{
 		input:      newFields("v call tool targets command sandbox run skill plan contract approvals now"),
-		call:       newFields("id tool digest arguments payloads withheld"),
+		call:       newFields("id tool digest arguments payloads withheld interrupted"),
 		payload:    newFields("pointer bytes digest kinds"),
 		withheld:   newFields("pointer bytes kinds"),
 		root:       newFields("declared path prefix exists access mount_id device"),
 		tool:       newFields("declared name operation handler roots max_bytes timeout_ms commands absolute create_parents sandbox"),
-		target:     newFields("param access recursive raw requested lexical resolution missing path segments in_project folded kind size allocated nlink device mount_id via_symlink link_target pseudo_fs protected resolver handle below walk"),
+		target:     newFields("param access recursive entry raw requested lexical resolution missing path segments in_project folded kind size allocated nlink device mount_id via_symlink link_target pseudo_fs protected resolver handle below walk"),
 		lexical:    newFields("absolute parent_segment parent_escape backslash drive tilde nul control invisible bad_utf8 percent_encoded url empty too_long trailing_dot_space reserved_name stream_name short_name expansion"),
 		below:      newFields("path folded kind"),
 		command:    newFields("present argv executable"),
 		executable: newFields("path resolution kind in_project executable uid group_writable other_writable"),
 		sandbox:    newFields("level filesystem network secrets limits"),
-		run:        newFields("id door read_only denials limits"),
+		run:        newFields("id door read_only denials limits signed_approvals"),
 		denials:    newFields("in_row total malformed"),
 		limits:     newFields("in_row total malformed"),
 		skill:      newFields("present name tools"),
 		plan:       newFields("status step"),
-		step:       newFields("id index tools retries"),
+		step:       newFields("id index tools failed retries"),
 		contract:   newFields("present matches drift"),
-		approval:   newFields("seq tool digest by expires remaining signed matches_call expired"),
+		approval:   newFields("seq tool digest by expires remaining signed refused matches_call expired"),
 		none:       ast.ArrayTerm(),
 		empty:      ast.ObjectTerm(),
 		words:      map[string]*ast.Term{},
@@ -101,7 +101,7 @@ func newEncoder() *encoder {
 	}
 	e.words[""] = ast.StringTerm("")
 	e.noSkill = ast.NewTerm(e.skill.object(boolean(false), e.words[""], e.none))
-	e.noStep = ast.NewTerm(e.step.object(e.words[""], integer(0), e.none, integer(0)))
+	e.noStep = ast.NewTerm(e.step.object(e.words[""], integer(0), e.none, boolean(false), integer(0)))
 	return e
 }
 
@@ -184,7 +184,7 @@ func (w *encoding) callTerm(c *facts.Call) *ast.Term {
 		}),
 		list(w, c.Withheld, func(w *encoding, h *facts.Withheld) *ast.Term {
 			return w.object(w.withheld, w.str(h.Pointer), integer(h.Bytes), w.strings(h.Kinds))
-		}))
+		}), boolean(c.Interrupted))
 }
 
 func (w *encoding) toolTerm(t *facts.Tool) *ast.Term {
@@ -217,7 +217,7 @@ func (w *encoding) targetTerm(t *facts.Target) *ast.Term {
 		requested = w.str(t.Requested)
 	}
 	return w.object(w.target,
-		w.str(t.Param), w.str(t.Access), boolean(t.Recursive), raw, requested,
+		w.str(t.Param), w.str(t.Access), boolean(t.Recursive), boolean(t.Entry), raw, requested,
 		w.lexicalTerm(t.Lexical), w.str(t.Resolution), w.str(t.Missing), w.str(t.Path), w.strings(t.Segments),
 		boolean(t.InProject), w.strings(t.Folded), w.str(t.Kind), integer(t.Size), integer(t.Allocated),
 		integer(t.Nlink), integer(t.Device), integer(t.MountID), boolean(t.ViaSymlink), boolean(t.LinkTarget),
@@ -269,7 +269,8 @@ func (w *encoding) runTerm(r *facts.Run) *ast.Term {
 		w.runLimits.put(r.Limits, limits)
 	}
 	return w.object(w.run, w.str(r.ID), w.str(r.Door), boolean(r.ReadOnly),
-		w.object(w.denials, integer(r.Denials.InRow), integer(r.Denials.Total), integer(r.Denials.Malformed)), limits)
+		w.object(w.denials, integer(r.Denials.InRow), integer(r.Denials.Total), integer(r.Denials.Malformed)), limits,
+		boolean(r.SignedApprovals))
 }
 
 func (w *encoding) skillTerm(s *facts.Skill) *ast.Term {
@@ -280,15 +281,15 @@ func (w *encoding) skillTerm(s *facts.Skill) *ast.Term {
 }
 
 func (w *encoding) stepTerm(s *facts.PlanStep) *ast.Term {
-	if s.ID == "" && s.Index == 0 && len(s.Tools) == 0 && s.Retries == 0 {
+	if s.ID == "" && s.Index == 0 && len(s.Tools) == 0 && !s.Failed && s.Retries == 0 {
 		return w.noStep
 	}
-	return w.object(w.step, w.str(s.ID), integer(s.Index), w.strings(s.Tools), integer(s.Retries))
+	return w.object(w.step, w.str(s.ID), integer(s.Index), w.strings(s.Tools), boolean(s.Failed), integer(s.Retries))
 }
 
 func (w *encoding) approvalTerm(a *facts.Approval) *ast.Term {
 	return w.object(w.approval, integer(a.Seq), w.str(a.Tool), w.str(a.Digest), w.str(a.By), w.str(a.Expires),
-		integer(a.Remaining), boolean(a.Signed), boolean(a.MatchesCall), boolean(a.ExpiredAtNow))
+		integer(a.Remaining), boolean(a.Signed), boolean(a.Refused), boolean(a.MatchesCall), boolean(a.ExpiredAtNow))
 }
 
 // value converts an argument.

@@ -13,6 +13,7 @@ base := {
 		},
 		"payloads": [],
 		"withheld": [],
+		"interrupted": false,
 	},
 	"tool": {
 		"declared": true,
@@ -63,6 +64,7 @@ base := {
 			"total": -1,
 			"malformed": -1,
 		},
+		"signed_approvals": false,
 	},
 	"skill": {
 		"present": false,
@@ -75,6 +77,7 @@ base := {
 			"id": "",
 			"index": 0,
 			"tools": [],
+			"failed": false,
 			"retries": 0,
 		},
 	},
@@ -107,6 +110,7 @@ target := {
 	"param": "path",
 	"access": "read",
 	"recursive": false,
+	"entry": false,
 	"raw": "data/a.csv",
 	"requested": "data/a.csv",
 	"resolution": "ok",

@@ -114,7 +114,7 @@ func loads(data string) bool {
 // fits reads data as a plain JSON reader does, duplicates and all.
 func fits(t testing.TB, schema *jsonschema.Schema, data string) bool {
 	t.Helper()
-	n, err := parseTree(Source{Name: "tools.json", Data: []byte(data)}, place{problems: &problems{}})
+	n, err := parseTree(Source{Name: "tools.json", Data: []byte(data)}, place{problems: &problems{}}, maxFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func plain(v map[string]any) (map[string]any, error) {
 	return out, dec.Decode(&out)
 }
 
-func (s *Schema) check(name string, value map[string]any) []Issue {
+func (s *Schema) check(name string, value any) []Issue {
 	err := s.validate(value)
 	if err == nil && !s.open {
 		return nil
@@ -103,7 +103,7 @@ var errUncheckable = errors.New("cannot be checked")
 
 // validate turns a panic of the library into an error: what cannot be checked
 // does not fit.
-func (s *Schema) validate(value map[string]any) (err error) {
+func (s *Schema) validate(value any) (err error) {
 	defer func() {
 		if recover() != nil {
 			err = errUncheckable
@@ -116,7 +116,7 @@ func (s *Schema) validate(value map[string]any) (err error) {
 type findings struct {
 	name   string
 	schema *Schema
-	value  map[string]any
+	value  any
 	issues []Issue
 }
 

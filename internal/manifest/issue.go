@@ -135,7 +135,7 @@ func (f *findings) otherForm(branch *jsonschema.ValidationError, at string) (wro
 func (f *findings) leaf(fail failure) {
 	switch fail.keyword {
 	case "required":
-		object, _ := lookup(any(f.value), steps(fail.at)).(map[string]any)
+		object, _ := lookup(f.value, steps(fail.at)).(map[string]any)
 		for _, want := range asList(fail.wants) {
 			if name, ok := want.(string); ok && !has(object, name) {
 				f.add(fail.at, member(name), "field is required")
@@ -145,7 +145,7 @@ func (f *findings) leaf(fail failure) {
 		name, _ := fail.wants.(string)
 		f.add(fail.at, member(name), "field is required beside the others")
 	case "additionalProperties":
-		object, _ := lookup(any(f.value), steps(fail.at)).(map[string]any)
+		object, _ := lookup(f.value, steps(fail.at)).(map[string]any)
 		for name := range object {
 			if undeclared(name, fail.around) {
 				f.add(fail.at, member(name), unknownField(name, fail.around))
@@ -229,7 +229,7 @@ func wantMessage(fail failure) string {
 }
 
 func (f *findings) typeMessage(at string, wants []string) string {
-	got := lookup(any(f.value), steps(at))
+	got := lookup(f.value, steps(at))
 	var words []string
 	for _, w := range wants {
 		if word := withArticle(w); !slices.Contains(words, word) {

@@ -298,7 +298,7 @@ func TestRequiredArgv(t *testing.T) {
 		Input: json.RawMessage(`{"type":"object","properties":{"argv":{},"dir":{}},"required":["argv","dir"]}`),
 	}
 	for commands, want := range map[string]string{`[["a"]]`: `["dir"]`, `[["a"],["b"]]`: `["dir","argv"]`} {
-		set, err := Load([]Source{{"tools.json", []byte(`{"schema_version":1,"tools":{"t":{"operation":"execute","commands":` + commands + `}}}`)}}, []Handler{handler})
+		set, err := Load([]Source{{Name: "tools.json", Data: []byte(`{"schema_version":1,"tools":{"t":{"operation":"execute","commands":` + commands + `}}}`)}}, []Handler{handler})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +314,7 @@ func TestHandlerRoots(t *testing.T) {
 		Name: "read_file", Operations: []string{"read"}, Targets: []Target{{Param: "p", Access: "read"}},
 		Roots: []Root{{Path: "docs"}, {Path: "more", Access: []string{"read"}}},
 	}
-	set, err := Load([]Source{{"tools.json", []byte(`{"schema_version":1,"tools":{"t":{"operation":"read"}}}`)}}, []Handler{handler})
+	set, err := Load([]Source{{Name: "tools.json", Data: []byte(`{"schema_version":1,"tools":{"t":{"operation":"read"}}}`)}}, []Handler{handler})
 	if err != nil {
 		t.Fatal(err)
 	}

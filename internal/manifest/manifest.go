@@ -41,6 +41,16 @@ type Set struct {
 	Path     []string // absolute directories in which executables are looked up
 	Record   string   // "proposal", "facts" or "full"
 	Notes    []string // what a reader of the files should know; never an error
+
+	Skills     map[string]*Skill
+	SkillNames []string   // sorted
+	Approvers  []Approver // in the order of the file; none: an approval counts unsigned
+}
+
+// Approver is somebody whose signature under an approval counts.
+type Approver struct {
+	Name string // unique in a Set
+	Key  string // verifier key in the form of golang.org/x/mod/sumdb/note; note.NewVerifier takes it
 }
 
 // Tool is one declared tool with every default filled in.
@@ -94,15 +104,28 @@ type Handler struct {
 	Targets    []Target
 	Roots      []Root // nil: the defaults by access; a nil Access counts for every access
 	Payload    []string
+	Suffixes   []string // of what it writes: its target's name must end in one; nil: any name will do
 	TimeoutMS  int64
 }
 
 // Source is one manifest file. Name is shown in errors; its extension says
-// whether Data is JSON or YAML.
+// whether Data is JSON or YAML. The zero Kind declares tools.
 type Source struct {
 	Name string
 	Data []byte
+	Kind SourceKind
 }
+
+// SourceKind is what a manifest file declares.
+type SourceKind uint8
+
+// Kinds of manifest files. A skill or plan is named as its file, without the
+// extension.
+const (
+	ToolFile SourceKind = iota
+	SkillFile
+	PlanFile
+)
 
 // Operations returns the operations a tool may have.
 func Operations() []string {

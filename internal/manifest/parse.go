@@ -27,8 +27,11 @@ func (e *syntaxError) Error() string { return e.cause }
 
 // parse reads a file strictly. Duplicate keys and values that JSON could not
 // carry are reported to at, beside the tree; a tree that could not be read is nil.
-func parse(src Source, at place) *node {
-	root, err := parseTree(src, at)
+func parse(src Source, at place) *node { return parseLimited(src, at, maxFile) }
+
+// parseLimited is parse of at most limit bytes.
+func parseLimited(src Source, at place, limit int) *node {
+	root, err := parseTree(src, at, limit)
 	if err != nil {
 		var broken *syntaxError
 		if !errors.As(err, &broken) {
@@ -40,11 +43,11 @@ func parse(src Source, at place) *node {
 	return root
 }
 
-func parseTree(src Source, at place) (*node, error) {
+func parseTree(src Source, at place, limit int) (*node, error) {
 	data := src.Data
 	switch {
-	case len(data) > maxFile:
-		return nil, &syntaxError{cause: fmt.Sprintf("the file is larger than %d bytes", maxFile)}
+	case len(data) > limit:
+		return nil, &syntaxError{cause: fmt.Sprintf("the file is larger than %d bytes", limit)}
 	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
 		return nil, &syntaxError{line: 1, cause: "the file starts with a byte order mark", fix: "save it as UTF-8 without BOM"}
 	case !utf8.Valid(data):

@@ -97,9 +97,8 @@ func (x *Executor) Authorize(ctx context.Context, runID string) (out *Outcome, e
 		}
 		p.decideAgainLocked(ctx)
 		p.numbered(last.Seq)
-		seq, err := p.addVerdictEvent(tx)
-		p.out.Seq, p.seq = seq, seq
-		return err
+		p.checkApproval()
+		return p.addVerdictEvent(tx)
 	})
 	if err != nil {
 		return nil, err
@@ -179,14 +178,13 @@ func (x *Executor) ExecAuthorized(ctx context.Context, runID string) (result *To
 			return ErrNotAuthorized // another process was faster
 		}
 		p.decideAgainLocked(ctx)
+		p.checkApproval()
 		p.compare(allowed)
 		if p.out.Verdict.Effect == engine.Allow {
 			p.out.Seq, p.seq = waiting.Seq, waiting.Seq
 			return p.addAuthorizedStart(tx, waiting.Seq)
 		}
-		seq, err := p.addVerdictEvent(tx)
-		p.out.Seq, p.seq = seq, seq
-		return err
+		return p.addVerdictEvent(tx)
 	})
 	switch {
 	case errors.Is(err, ErrNotAuthorized):
@@ -206,8 +204,16 @@ func (x *Executor) ExecAuthorized(ctx context.Context, runID string) (result *To
 
 // decideAgainLocked judges again when others have changed the run since.
 func (p *proposal) decideAgainLocked(ctx context.Context) {
-	if now := p.run.judgedByLocked(); !p.stopped() && !now.equal(p.judged) {
-		p.decideAs(ctx, now)
+	now := p.run.judgedByLocked()
+	if p.stopped() || now.equal(p.judged) {
+		return
+	}
+	begun := now.skill.Name != p.judged.skill.Name
+	p.decideAs(ctx, now)
+	if begun && p.out.Verdict.Effect == engine.Allow {
+		// The tool was looked up before the run had its skill, so its roots and
+		// limits are not the skill's.
+		p.refuse(codeContractDrift, "the run was started under a skill meanwhile: try again")
 	}
 }
 

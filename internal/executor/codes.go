@@ -16,6 +16,7 @@ const (
 	codeInternal       = "internal_error"
 	codeContractDrift  = "contract_drift"
 	codeOutsideRoots   = "outside_roots"
+	codeBadResult      = "policy_bad_result"
 	codeDenied         = "permission_denied"
 	codeBlocked        = "pre_hook_blocked"
 	codeNeedsApproval  = "approval_required"

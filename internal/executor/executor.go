@@ -31,12 +31,17 @@ import (
 // opens a new run, named in the result. It never returns nil, and no error: a
 // broken world is a result with the code of the stage that noticed it. It is
 // safe for concurrent use; calls of one process share the ledger's syncs.
-func (x *Executor) Exec(ctx context.Context, raw []byte, runID string) (result *ToolResult) {
+func (x *Executor) Exec(ctx context.Context, raw []byte, runID string) *ToolResult {
+	return x.exec(ctx, raw, runID, nil)
+}
+
+func (x *Executor) exec(ctx context.Context, raw []byte, runID string, told *telling) (result *ToolResult) {
 	r, err := x.enter(runID, true)
 	if err != nil {
 		return brokenLedger(runID, err)
 	}
 	p := x.newProposal(ctx, r, raw)
+	p.told = told
 	defer p.close()
 	defer p.recoverPanic(&result)
 
@@ -77,7 +82,16 @@ type Tell func(started int64, r *ToolResult) error
 // Observation, of at most limit bytes (0: the policy's), and tell, if not nil,
 // sees it before it is durable.
 func (x *Executor) ExecTold(ctx context.Context, raw []byte, runID string, limit int, tell Tell) *ToolResult {
-	return x.Exec(ctx, raw, runID)
+	if limit <= 0 {
+		limit = int(x.settings.ObservationBytes)
+	}
+	told := &telling{limit: limit, tell: tell}
+	result := x.exec(ctx, raw, runID, told)
+	told.observe(result)
+	if result.Seq > 0 && !told.done {
+		x.tell(told, 0, result)
+	}
+	return result
 }
 
 // Check takes a call as far as the decision and records nothing. With a run it
@@ -121,7 +135,7 @@ func (p *proposal) lookUp() {
 	if p.stopped() {
 		return
 	}
-	p.tool = p.x.cfg.Tools.Tools[p.call.Name]
+	p.tool = p.x.tool(p.judged.skill.Name, p.call.Name)
 	if p.tool != nil {
 		p.handler = p.x.handlers[p.tool.Handler]
 	}
@@ -179,7 +193,10 @@ func (p *proposal) recordVerdict(ctx context.Context) error {
 		if _, err := p.addProposal(tx); err != nil {
 			return err
 		}
-		return p.addVerdict(tx)
+		p.checkApproval()
+		err := p.addVerdict(tx)
+		p.stand(nil)
+		return err
 	})
 }
 
@@ -211,8 +228,14 @@ func (p *proposal) recordResult() error {
 	defer cancel()
 	err := p.run.log.Commit(ctx, func(tx *ledger.Tx) (err error) {
 		typ, payload := p.resultEvent()
-		p.seq, err = tx.Add(typ, payload)
-		return err
+		if p.seq, err = tx.Add(typ, payload); err != nil {
+			return err
+		}
+		if err := p.advance(tx, typ); err != nil {
+			return err
+		}
+		p.keep()
+		return nil
 	})
 	if err != nil {
 		p.run.log.Started(p.started)()
@@ -245,7 +268,9 @@ func brokenLedger(runID string, err error) *ToolResult {
 // decideAs judges the call as the given state of the run makes it.
 func (p *proposal) decideAs(ctx context.Context, j judgedBy) {
 	p.judged = j
-	p.input.Run, p.input.Skill, p.input.Plan, p.input.Contract, p.input.Approvals = j.run, j.skill, j.plan, j.contract, j.approvals
+	p.input.Run, p.input.Skill, p.input.Plan, p.input.Contract = j.run, j.skill, j.plan, j.contract
+	p.input.Approvals = p.approvals(j)
+	p.input.Call.Interrupted = j.lost[p.input.Call.Digest] > 0
 	p.input.Now = p.x.cfg.Now().UTC().Format(timeFormat)
 	p.input.V = facts.Version
 	p.out.line, p.out.digest = nil, ""

@@ -1,9 +1,29 @@
 package executor
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
 
-// History is what a run has answered so far, by call.
-type History struct{}
+	"github.com/runlens/runlens/internal/call"
+	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/ledger"
+)
+
+// History is what a run has answered so far, by call. It is not safe for
+// concurrent use.
+type History struct {
+	x     *Executor
+	calls map[string]*pastCalls
+}
+
+// pastCalls are the answers to calls with one key, oldest first.
+type pastCalls struct {
+	list  []*Past
+	taken int
+	named bool // the calls had a call_id
+}
 
 // Past is a call that has its final event.
 type Past struct {
@@ -16,12 +36,188 @@ type Past struct {
 // Answer looks up the call that raw holds, and takes it: the k-th call without
 // a call_id of some tool and arguments is answered by the k-th recorded one. A
 // call with a call_id is answered by the last final event of that id and digest.
-// Refusals that came from the run's state (its plan, its budget, a missing
-// approval) are not final, nor are starts without an end. It is not safe for
-// concurrent use.
-func (h *History) Answer(raw []byte) (*Past, bool) { return nil, false }
+// Refusals that came from the run's state or from the policy's own trouble are
+// not final, nor are starts without an end: such a call is judged again.
+func (h *History) Answer(raw []byte) (*Past, bool) {
+	past := h.calls[h.key(raw)]
+	switch {
+	case past == nil:
+		return nil, false
+	case past.named:
+		last := past.list[len(past.list)-1]
+		return last, last != nil
+	case past.taken >= len(past.list):
+		return nil, false
+	}
+	past.taken++
+	p := past.list[past.taken-1]
+	return p, p != nil
+}
+
+// key is what a call in a transcript has in common with the recorded one.
+func (h *History) key(raw []byte) string {
+	c, err := call.Admit(raw)
+	if err != nil || h.x.withhold.inNames(c) != "" {
+		return bytesKey(digest(raw))
+	}
+	return callKey(c.ID, c.Digest())
+}
+
+func bytesKey(digest string) string    { return "bytes " + digest }
+func callKey(id, digest string) string { return "call " + digest + " " + id }
+
+// notFinal are the gates whose refusals say more about the run, or about the
+// policy, than about the call.
+var notFinal = map[string]bool{"run": true, "plan": true, "ask": true, "policy": true}
 
 // History reads what a run has answered so far.
-func (x *Executor) History(ctx context.Context, runID string) (*History, error) {
-	return &History{}, nil
+func (x *Executor) History(_ context.Context, runID string) (*History, error) {
+	if err := ledger.CheckRunID(runID); err != nil {
+		return nil, err
+	}
+	b := &historian{
+		h: &History{x: x, calls: map[string]*pastCalls{}}, runID: runID,
+		open: map[int64]*pastEvent{}, started: map[int64]*pastEvent{},
+	}
+	for ev, err := range ledger.Read(filepath.Join(x.cfg.Runs, runID)) {
+		if err != nil {
+			return nil, err
+		}
+		if err := b.take(ev); err != nil {
+			return nil, err
+		}
+	}
+	return b.h, nil
+}
+
+// historian reads a ledger into a History.
+type historian struct {
+	h       *History
+	runID   string
+	open    map[int64]*pastEvent // by the seq of the proposal, then of the verdict
+	started map[int64]*pastEvent
+}
+
+// pastEvent is a call on its way through the ledger.
+type pastEvent struct {
+	slot    func(*Past) // sets the call's answer
+	callID  string
+	tool    string
+	verdict verdictEvent
+}
+
+func (b *historian) take(ev *ledger.Event) error {
+	switch ev.Type {
+	case ledger.ModelProposed:
+		return b.proposed(ev)
+	case ledger.ToolAllowed, ledger.ToolDenied, ledger.ToolBlocked:
+		return b.judged(ev)
+	case ledger.ToolStarted:
+		var s toolStartedEvent
+		if err := json.Unmarshal(ev.Payload, &s); err != nil {
+			return err
+		}
+		b.started[ev.Seq] = b.open[s.Verdict]
+		delete(b.open, s.Verdict)
+	case ledger.ToolSucceeded, ledger.ToolFailed:
+		return b.ended(ev)
+	case ledger.ToolUnknown:
+		var e toolEndedEvent
+		if err := json.Unmarshal(ev.Payload, &e); err != nil {
+			return err
+		}
+		delete(b.started, e.Started)
+	}
+	return nil
+}
+
+func (b *historian) proposed(ev *ledger.Event) error {
+	var p proposedEvent
+	if err := json.Unmarshal(ev.Payload, &p); err != nil {
+		return err
+	}
+	id := ""
+	if p.Given {
+		id = p.CallID
+	}
+	key := callKey(id, p.Digest)
+	if p.Malformed && p.Tool == "" {
+		key = bytesKey(p.Digest)
+	}
+	calls := b.h.calls[key]
+	if calls == nil {
+		calls = &pastCalls{named: p.Given}
+		b.h.calls[key] = calls
+	}
+	at := len(calls.list)
+	calls.list = append(calls.list, nil)
+	b.open[ev.Seq] = &pastEvent{
+		callID: p.CallID, tool: p.Tool,
+		slot: func(past *Past) { calls.list[at] = past },
+	}
+	return nil
+}
+
+func (b *historian) judged(ev *ledger.Event) error {
+	var v struct {
+		verdictEvent
+		Input json.RawMessage `json:"input"`
+	}
+	if err := json.Unmarshal(ev.Payload, &v); err != nil {
+		return err
+	}
+	p := b.open[v.Proposal]
+	delete(b.open, v.Proposal)
+	if p == nil {
+		return nil
+	}
+	p.verdict = v.verdictEvent
+	if ev.Type == ledger.ToolAllowed {
+		b.open[ev.Seq] = p
+		return nil
+	}
+	if v.Verdict == engine.Ask.String() || notFinal[b.h.x.cfg.Engine.Reason(v.Reason, "", "", nil).Gate] {
+		return nil
+	}
+	out := &Outcome{CallID: p.callID, Tool: p.tool, Verdict: engine.Verdict{Effect: effectOf(v.Verdict), Reasons: v.Reasons}}
+	out.ErrorCode = v.Reason
+	if len(v.Input) > 0 && string(v.Input) != "null" {
+		out.Input = &facts.Input{}
+		out.ErrorCode = errorCode(out.Verdict)
+	}
+	refused := &proposal{run: &run{id: b.runID}, out: out, seq: ev.Seq}
+	p.slot(&Past{Seq: ev.Seq, Result: refused.refusal()})
+	return nil
+}
+
+func (b *historian) ended(ev *ledger.Event) error {
+	var e toolEndedEvent
+	if err := json.Unmarshal(ev.Payload, &e); err != nil {
+		return err
+	}
+	p := b.started[e.Started]
+	delete(b.started, e.Started)
+	if p == nil {
+		return nil
+	}
+	out := &Outcome{CallID: p.callID, Tool: p.tool, Verdict: engine.Verdict{Effect: engine.Allow, Reasons: p.verdict.Reasons}}
+	done := &proposal{run: &run{id: b.runID}, out: out, seq: ev.Seq}
+	r := done.result()
+	r.Output, r.Truncated = e.Output, e.Truncated
+	if e.ErrorCode != "" {
+		known := b.h.x.cfg.Engine.Reason(e.ErrorCode, e.Message, "", nil)
+		r.Status, r.ErrorCode, r.ErrorMessage, r.Retryable = StatusFailed, e.ErrorCode, e.Message, known.Retryable
+		r.Reason, r.Reasons = e.ErrorCode, []engine.Reason{known}
+	}
+	p.slot(&Past{Seq: ev.Seq, Started: e.Started, OutputDigest: e.Digest, Result: r})
+	return nil
+}
+
+func effectOf(verdict string) engine.Effect {
+	for _, e := range []engine.Effect{engine.Block, engine.Ask, engine.Allow} {
+		if e.String() == verdict {
+			return e
+		}
+	}
+	return engine.Deny
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/mod/sumdb/note"
+
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor/handlers"
 	"github.com/runlens/runlens/internal/facts"
@@ -36,12 +38,13 @@ type Config struct {
 // Executor runs calls of one project under one policy and one set of tools. It
 // is safe for concurrent use.
 type Executor struct {
-	cfg      Config
-	settings engine.Settings
-	resolver *resolve.Resolver
-	handlers map[string]*handlers.Handler
-	withhold *withholder
-	runsRel  string // Runs from the project directory, "" when it lies elsewhere
+	cfg       Config
+	settings  engine.Settings
+	resolver  *resolve.Resolver
+	handlers  map[string]*handlers.Handler
+	withhold  *withholder
+	approvers []note.Verifier // whose signature an approval needs; none: it needs none
+	runsRel   string          // Runs from the project directory, "" when it lies elsewhere
 
 	mu   sync.Mutex
 	runs map[string]*run // recorded into
@@ -81,6 +84,13 @@ func New(cfg Config) (*Executor, error) {
 	x.handlers = make(map[string]*handlers.Handler, len(cfg.Handlers))
 	for i := range cfg.Handlers {
 		x.handlers[cfg.Handlers[i].Name] = &cfg.Handlers[i]
+	}
+	for _, a := range cfg.Tools.Approvers {
+		v, err := note.NewVerifier(a.Key)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open executor: approver %.200q: %w", a.Name, err), resolver.Close())
+		}
+		x.approvers = append(x.approvers, v)
 	}
 	x.withhold = newWithholder(x.settings)
 	if err := x.checkWriteRoots(); err != nil {

@@ -44,6 +44,9 @@ type proposal struct {
 
 	proposed, started, seq int64 // events
 
+	told     *telling  // nil: nobody is told
+	standing *Standing // in the run's plan, once recorded; nil without one
+
 	done handlers.Result
 	err  error
 	took time.Duration
@@ -359,15 +362,11 @@ func childEnv(path []string) []string {
 
 // admitEntry judges one entry below a listed target as if the call had asked
 // for it too: handlers show only what could be asked for. What is shown is a
-// name, so a file is judged as a folder would be that is listed: by where it
-// is and what it is called.
+// name, so it is judged by where it is and what it is called.
 func (p *proposal) admitEntry(entry *resolve.Object) bool {
 	in := p.input
 	t := entry.Facts
-	t.Param, t.Access = p.targets[0].Param, facts.List
-	if t.Kind == facts.File {
-		t.Kind, t.Size = facts.Directory, 0
-	}
+	t.Param, t.Access, t.Entry = p.targets[0].Param, facts.List, true
 	in.Targets = append(slices.Clone(p.input.Targets), t)
 	return p.x.cfg.Engine.Decide(context.Background(), &in).Effect == engine.Allow
 }

@@ -15,13 +15,6 @@ import (
 // The payloads of the events that this package writes. Field order is part of
 // the format.
 
-type startedRunEvent struct {
-	Goal             string `json:"goal"`
-	PolicyRevision   string `json:"policy_revision"`
-	ManifestRevision string `json:"manifest_revision"`
-	Door             string `json:"door"`
-}
-
 type proposedEvent struct {
 	CallID    string          `json:"call_id"`
 	Given     bool            `json:"call_id_given"` // by the caller; else it is c<seq>
@@ -77,8 +70,25 @@ type toolEndedEvent struct {
 	Facts     map[string]any `json:"facts"` // numbers and booleans of the output; no text
 	Truncated bool           `json:"truncated"`
 	Artifacts []artifact     `json:"artifacts"`
+	Removed   []string       `json:"removed,omitempty"` // files deleted or renamed away
 	Micros    int64          `json:"duration_us"`
+	Observed  int64          `json:"observation_bytes,omitempty"` // what a model was told, when one was
+	Cut       bool           `json:"observation_cut,omitempty"`
 	Output    map[string]any `json:"output,omitempty"` // with `record: full` alone
+}
+
+type approvalRequestedEvent struct {
+	Verdict  int64  `json:"verdict_seq"`
+	CallID   string `json:"call_id"`
+	Tool     string `json:"tool"`
+	Proposal int64  `json:"proposal"`
+}
+
+type stepCompletedEvent struct {
+	Step      string     `json:"step"`
+	Index     int64      `json:"index"` // from 1
+	Result    int64      `json:"result_seq"`
+	Artifacts []artifact `json:"artifacts"`
 }
 
 type artifact struct {
@@ -92,7 +102,7 @@ func (p *proposal) begin(tx *ledger.Tx) error {
 	if p.run.state.Seq > 0 {
 		return nil
 	}
-	_, err := tx.Add(ledger.RunStarted, startedRunEvent{
+	_, err := tx.Add(ledger.RunStarted, contract{
 		PolicyRevision: p.out.PolicyRevision, ManifestRevision: p.out.ManifestRevision, Door: p.x.cfg.Door,
 	})
 	return err
@@ -161,31 +171,70 @@ func (p *proposal) addVerdict(tx *ledger.Tx) error {
 		p.refuse(codeNotExecutable, fmt.Sprintf("tool %q is declared for judging only: no handler of RunLens runs it", p.tool.Name))
 		effect = engine.Deny
 	}
-	seq, err := p.addVerdictEvent(tx)
+	if err := p.addVerdictEvent(tx); err != nil || effect != engine.Allow {
+		return err
+	}
+	return p.addStart(tx, p.seq)
+}
+
+// addVerdictEvent adds the verdict, and on an ask the request for an approval.
+func (p *proposal) addVerdictEvent(tx *ledger.Tx) error {
+	payload, err := spliced(p.verdictEvent(), "input", p.out.InputJSON())
+	if err != nil {
+		return err
+	}
+	seq, err := tx.Add(verdictTypes[p.out.Verdict.Effect], payload)
 	if err != nil {
 		return err
 	}
 	p.out.Seq, p.seq = seq, seq
-	switch effect {
-	case engine.Allow:
-		return p.addStart(tx, seq)
-	case engine.Ask:
-		_, err = tx.Add(ledger.ApprovalRequested, toolStartedEvent{Verdict: seq, CallID: p.out.CallID, Tool: p.out.Tool})
+	if p.out.Verdict.Effect == engine.Ask {
+		_, err = tx.Add(ledger.ApprovalRequested, approvalRequestedEvent{seq, p.out.CallID, p.out.Tool, p.proposed})
 	}
 	return err
 }
 
-func (p *proposal) addVerdictEvent(tx *ledger.Tx) (int64, error) {
-	payload, err := spliced(p.verdictEvent(), "input", p.out.InputJSON())
-	if err != nil {
-		return 0, err
+// checkApproval refuses an allow by an approval that the run does not have.
+func (p *proposal) checkApproval() {
+	if p.out.Verdict.Effect == engine.Allow && p.approval() > 0 && p.run.state.approval(p.approval()) == nil {
+		p.refuse(codeBadResult, "the decision names an approval that the run does not have")
 	}
-	return tx.Add(verdictTypes[p.out.Verdict.Effect], payload)
+}
+
+// approval is the seq of the approval that the verdict rests on; 0 when it needs
+// none.
+func (p *proposal) approval() int64 {
+	switch n := p.out.Verdict.Reasons[0].Detail["approval"].(type) {
+	case json.Number:
+		seq, _ := n.Int64()
+		return seq
+	case int64:
+		return n
+	case int:
+		return int64(n)
+	case float64:
+		return int64(n)
+	}
+	return 0
+}
+
+// useApproval counts the use of the approval that the start rests on.
+func (p *proposal) useApproval(tx *ledger.Tx, verdict int64) error {
+	seq := p.approval()
+	if seq == 0 {
+		return nil
+	}
+	a := p.run.state.approval(seq)
+	_, err := tx.Add(ledger.ApprovalUsed, approvalUsedEvent{Approval: seq, Verdict: verdict, CallID: p.out.CallID, Remaining: a.Remaining - 1})
+	return err
 }
 
 // addAuthorizedStart starts what was allowed earlier. The call was judged again
 // for it, so the start holds the input of that judgement.
 func (p *proposal) addAuthorizedStart(tx *ledger.Tx, verdict int64) error {
+	if err := p.useApproval(tx, verdict); err != nil {
+		return err
+	}
 	payload, err := spliced(toolStartedEvent{Verdict: verdict, CallID: p.out.CallID, Tool: p.out.Tool}, "input", p.out.InputJSON())
 	if err == nil {
 		p.started, err = tx.Add(ledger.ToolStarted, payload)
@@ -194,6 +243,9 @@ func (p *proposal) addAuthorizedStart(tx *ledger.Tx, verdict int64) error {
 }
 
 func (p *proposal) addStart(tx *ledger.Tx, verdict int64) (err error) {
+	if err := p.useApproval(tx, verdict); err != nil {
+		return err
+	}
 	p.started, err = tx.Add(ledger.ToolStarted, toolStartedEvent{Verdict: verdict, CallID: p.out.CallID, Tool: p.out.Tool})
 	return err
 }
@@ -269,6 +321,12 @@ func (p *proposal) resultEvent() (string, toolEndedEvent) {
 			}
 		}
 	}
+	if p.told != nil {
+		r := p.result()
+		r.Plan = nil
+		text, cut := Observe(r, p.told.limit)
+		ev.Observed, ev.Cut = int64(len(text)), cut
+	}
 	if p.x.cfg.Tools.Record == recordFull {
 		ev.Output = output
 	}
@@ -277,6 +335,9 @@ func (p *proposal) resultEvent() (string, toolEndedEvent) {
 	}
 	ev.Truncated = p.done.Truncated
 	for _, t := range p.targets {
+		if t.Access == facts.Delete {
+			ev.Removed = append(ev.Removed, relative(t.object.Facts))
+		}
 		if t.Access == facts.Write && p.data != nil {
 			ev.Artifacts = append(ev.Artifacts, artifact{relative(t.object.Facts), int64(len(p.data)), digest(p.data)})
 		}
@@ -304,9 +365,13 @@ func (p *proposal) refusal() *ToolResult {
 		status = StatusFailed
 	}
 	primary := v.Reasons[0]
+	message := primary.Message
+	if v.Effect == engine.Ask && p.proposed > 0 {
+		message += fmt.Sprintf("; a person can approve it: runlens approve %s %d", p.run.id, p.proposed)
+	}
 	return &ToolResult{
-		CallID: p.out.CallID, ToolName: p.out.Tool, Status: status,
-		ErrorCode: p.out.ErrorCode, ErrorMessage: primary.Message, Retryable: primary.Retryable,
+		CallID: p.out.CallID, ToolName: p.out.Tool, Status: status, Plan: p.standing,
+		ErrorCode: p.out.ErrorCode, ErrorMessage: message, Retryable: primary.Retryable,
 		Reason: primary.Code, Reasons: p.out.Public(), RunID: p.run.id, Seq: p.seq, Outcome: p.out,
 	}
 }
@@ -314,7 +379,7 @@ func (p *proposal) refusal() *ToolResult {
 // result answers a call whose handler ran.
 func (p *proposal) result() *ToolResult {
 	r := &ToolResult{
-		CallID: p.out.CallID, ToolName: p.out.Tool, Status: StatusSuccess,
+		CallID: p.out.CallID, ToolName: p.out.Tool, Status: StatusSuccess, Plan: p.standing,
 		Output: p.done.Output, Truncated: p.done.Truncated,
 		Reason: p.out.Verdict.Reasons[0].Code, Reasons: p.out.Public(),
 		RunID: p.run.id, Seq: p.seq, Outcome: p.out,

@@ -26,6 +26,8 @@ type run struct {
 	log     *ledger.Log
 	state   *State // the log's own once there is one: read it under the log's lock
 
+	expect expectation // of whoever goes on with the run; under the log's lock
+
 	mu    sync.Mutex
 	tools map[*manifest.Tool]*facts.Tool
 }
@@ -113,16 +115,11 @@ func (r *run) arrive(ctx context.Context) (after int64, j judgedBy) {
 	return after, j
 }
 
-// judgedByLocked is what policy is shown of the run, under the log's lock.
-func (r *run) judgedByLocked() judgedBy {
-	return r.state.judgedBy(r.id, r.x.cfg.Door, r.x.cfg.Engine.Revision(), r.x.cfg.Tools.Revision)
-}
-
 // toolFacts are the facts of a tool in this run. The same value comes back for
 // as long as its roots are the same, so that the engine can keep what it made
 // of it.
 func (r *run) toolFacts(t *manifest.Tool) *facts.Tool {
-	roots := r.x.resolver.Roots(rootSpecs(t, r.id))
+	roots := r.roots(t)
 	if r.virtual {
 		r.x.virtualRoots(roots)
 	}
@@ -138,6 +135,23 @@ func (r *run) toolFacts(t *manifest.Tool) *facts.Tool {
 	})
 	r.tools[t] = f
 	return f
+}
+
+// roots are a tool's roots as they are on disk now. One that a skill has
+// narrowed counts only while it lies below a root of the tool itself: a link
+// that leads out of it would widen what the skill was to narrow.
+func (r *run) roots(t *manifest.Tool) []facts.Root {
+	roots := r.x.resolver.Roots(rootSpecs(t, r.id))
+	own := r.x.cfg.Tools.Tools[t.Name]
+	if own == nil || own == t {
+		return roots
+	}
+	wide := r.x.resolver.Roots(rootSpecs(own, r.id))
+	return slices.DeleteFunc(slices.Clone(roots), func(n facts.Root) bool {
+		return !slices.ContainsFunc(wide, func(w facts.Root) bool {
+			return n.Path == w.Path || strings.HasPrefix(n.Prefix, w.Prefix)
+		})
+	})
 }
 
 // rootSpecs are a tool's roots in a run.

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/ledger"
+	"github.com/runlens/runlens/internal/plan"
 )
 
 // maxWaiting bounds the allows that are remembered as not yet started; older
@@ -19,15 +19,20 @@ const maxWaiting = 64
 // State is a run as a fold over its events. It holds only what a later call is
 // judged by; applying the same events always gives the same State.
 type State struct {
-	Seq       int64                `json:"seq"`     // of the last event
-	Denials   facts.Denials        `json:"denials"` // refused so far
-	DeniedAt  int64                `json:"denied_at"`
-	Calls     map[string]callState `json:"calls"`     // by call_id, given or not
-	Proposal  proposalState        `json:"proposal"`  // the last one
-	Waiting   []allowState         `json:"waiting"`   // allows that have not started, oldest first
-	Running   map[int64]int64      `json:"running"`   // tool_started seq → verdict seq
-	Contract  contractState        `json:"contract"`  // what run_started fixed
-	Proposals map[int64]int64      `json:"proposals"` // open proposal seq → seq that its caller had seen
+	Seq       int64                  `json:"seq"`     // of the last event
+	Denials   facts.Denials          `json:"denials"` // refused since a person last set the counters to zero
+	Refused   facts.Denials          `json:"refused"` // refused, whatever a person did
+	DeniedAt  int64                  `json:"denied_at"`
+	Calls     map[string]callState   `json:"calls"`     // by call_id, given or not
+	Proposal  proposalState          `json:"proposal"`  // the last one
+	Proposals map[int64]openProposal `json:"proposals"` // without a verdict, by seq
+	Waiting   []allowState           `json:"waiting"`   // allows that have not started, oldest first
+	Running   map[int64]runningState `json:"running"`   // by the seq of the start
+	Lost      map[string]int64       `json:"lost"`      // starts without a known end, by the digest of the call
+	Contract  contract               `json:"contract"`  // what run_started fixed
+	Plan      plan.Progress          `json:"plan"`
+	Answers   []answerState          `json:"answers"` // of persons: approvals with uses left, and refusals
+	Reset     *answer                `json:"reset"`   // the last one of the counters
 }
 
 type callState struct {
@@ -44,23 +49,33 @@ type proposalState struct {
 	Judged    bool   `json:"judged"`
 }
 
-// allowState is an allow whose handler has not been started.
-type allowState struct {
-	Seq      int64 `json:"seq"`
-	Offset   int64 `json:"offset"`
-	Proposal int64 `json:"proposal"`
-	At       int64 `json:"at"` // offset of the proposal
+// openProposal is a proposal without a verdict.
+type openProposal struct {
+	After  int64  `json:"after"` // last event its caller had seen
+	Digest string `json:"digest"`
 }
 
-type contractState struct {
-	Goal             string `json:"goal"`
-	PolicyRevision   string `json:"policy_revision"`
-	ManifestRevision string `json:"manifest_revision"`
+// allowState is an allow whose handler has not been started.
+type allowState struct {
+	Seq      int64  `json:"seq"`
+	Offset   int64  `json:"offset"`
+	Proposal int64  `json:"proposal"`
+	At       int64  `json:"at"` // offset of the proposal
+	Digest   string `json:"digest"`
+}
+
+// runningState is a handler that was started and has not ended.
+type runningState struct {
+	Verdict int64  `json:"verdict"`
+	Digest  string `json:"digest"` // of the call
 }
 
 // NewState returns the state of a run without events.
 func NewState() *State {
-	return &State{Calls: map[string]callState{}, Running: map[int64]int64{}, Proposals: map[int64]int64{}}
+	return &State{
+		Calls: map[string]callState{}, Proposals: map[int64]openProposal{},
+		Running: map[int64]runningState{}, Lost: map[string]int64{},
+	}
 }
 
 // Apply advances s by one event. Events of other types advance only Seq. It
@@ -76,39 +91,75 @@ func (s *State) Apply(ev *ledger.Event) error {
 func (s *State) apply(ev *ledger.Event) error {
 	switch ev.Type {
 	case ledger.RunStarted:
-		return json.Unmarshal(ev.Payload, &s.Contract)
+		s.Contract = contract{}
+		if err := json.Unmarshal(ev.Payload, &s.Contract); err != nil {
+			return err
+		}
+		s.Plan.Begin(s.Contract.Plan)
+		return nil
 	case ledger.ModelProposed:
 		p, err := readProposal(ev.Payload)
 		if err != nil {
 			return err
 		}
 		s.Proposal = proposalState{Seq: ev.Seq, Offset: ev.Offset, Digest: p.Digest, CallID: p.CallID, Malformed: p.Malformed}
-		s.Proposals[ev.Seq] = p.After
+		s.Proposals[ev.Seq] = openProposal{After: p.After, Digest: p.Digest}
 		if !p.Malformed {
 			s.Calls[p.CallID] = callState{Digest: p.Digest}
 		}
+		return nil
 	case ledger.ToolAllowed, ledger.ToolDenied, ledger.ToolBlocked:
 		return s.applyVerdict(ev)
-	case ledger.ToolStarted:
-		var p struct {
-			Verdict int64 `json:"verdict_seq"`
-		}
+	case ledger.ToolStarted, ledger.ToolSucceeded, ledger.ToolFailed, ledger.ToolUnknown:
+		return s.applyHandler(ev)
+	case ledger.PlanStepCompleted:
+		var p stepCompletedEvent
 		if err := json.Unmarshal(ev.Payload, &p); err != nil {
 			return err
 		}
-		if !s.waits(p.Verdict) {
+		if !s.Plan.Completed(p.Step) {
+			return errors.New("names a step that is not the current one")
+		}
+		return nil
+	case ledger.ApprovalGranted, ledger.ApprovalRefused, ledger.ApprovalUsed:
+		return s.applyAnswer(ev)
+	}
+	return nil
+}
+
+// applyHandler follows a handler from its start to its end.
+func (s *State) applyHandler(ev *ledger.Event) error {
+	var p struct {
+		Verdict int64  `json:"verdict_seq"`
+		Started int64  `json:"started_seq"`
+		Tool    string `json:"tool"`
+	}
+	if err := json.Unmarshal(ev.Payload, &p); err != nil {
+		return err
+	}
+	if ev.Type == ledger.ToolStarted {
+		at := slices.IndexFunc(s.Waiting, func(a allowState) bool { return a.Seq == p.Verdict })
+		if at < 0 {
 			return fmt.Errorf("verdict %d is no allow that waits for its start", p.Verdict)
 		}
-		s.Running[ev.Seq] = p.Verdict
-		s.Waiting = slices.DeleteFunc(s.Waiting, func(a allowState) bool { return a.Seq == p.Verdict })
-	case ledger.ToolSucceeded, ledger.ToolFailed, ledger.ToolUnknown:
-		var p struct {
-			Started int64 `json:"started_seq"`
+		s.Running[ev.Seq] = runningState{Verdict: p.Verdict, Digest: s.Waiting[at].Digest}
+		s.Waiting = slices.Delete(s.Waiting, at, at+1)
+		s.Plan.Started(ev.Seq, p.Tool)
+		return nil
+	}
+	digest := s.Running[p.Started].Digest
+	delete(s.Running, p.Started)
+	delete(s.Lost, digest) // whatever was unknown of this call, it has an end now
+	switch ev.Type {
+	case ledger.ToolSucceeded:
+		s.Plan.Succeeded(p.Started)
+	case ledger.ToolFailed:
+		s.Plan.HasFailed(p.Started)
+	default:
+		s.Plan.Lost(p.Started)
+		if digest != "" {
+			s.Lost[digest]++
 		}
-		if err := json.Unmarshal(ev.Payload, &p); err != nil {
-			return err
-		}
-		delete(s.Running, p.Started)
 	}
 	return nil
 }
@@ -121,35 +172,38 @@ func (s *State) applyVerdict(ev *ledger.Event) error {
 	if err != nil {
 		return err
 	}
-	after, open := s.Proposals[p.Proposal]
+	proposed, open := s.Proposals[p.Proposal]
 	delete(s.Proposals, p.Proposal)
 	if s.Proposal.Seq == p.Proposal {
 		s.Proposal.Judged = true
 	}
-	at := int64(0)
+	at, digest := int64(0), proposed.Digest
 	s.Waiting = slices.DeleteFunc(s.Waiting, func(a allowState) bool {
 		if a.Proposal == p.Proposal {
-			at = a.At
+			at, digest = a.At, a.Digest
 		}
 		return a.Proposal == p.Proposal // judged anew: the older allow is void
 	})
 	switch {
 	case ev.Type == ledger.ToolAllowed:
-		s.Denials.InRow = 0
+		s.Denials.InRow, s.Refused.InRow = 0, 0
 		if s.Proposal.Seq == p.Proposal {
 			at = s.Proposal.Offset
 		}
-		s.Waiting = append(s.Waiting, allowState{Seq: ev.Seq, Offset: ev.Offset, Proposal: p.Proposal, At: at})
+		s.Waiting = append(s.Waiting, allowState{Seq: ev.Seq, Offset: ev.Offset, Proposal: p.Proposal, At: at, Digest: digest})
 		if len(s.Waiting) > maxWaiting {
 			s.Waiting = slices.Clone(s.Waiting[len(s.Waiting)-maxWaiting:])
 		}
 	case p.Reason == codeMalformed || p.Reason == codeInvalid:
 		s.Denials.Malformed++
+		s.Refused.Malformed++
 	case p.Verdict == engine.Ask.String(): // waits for a person; refuses nothing
 	default:
 		s.Denials.Total++
-		if !open || after >= s.DeniedAt {
+		s.Refused.Total++
+		if !open || proposed.After >= s.DeniedAt {
 			s.Denials.InRow++
+			s.Refused.InRow++
 			s.DeniedAt = ev.Seq
 		}
 	}
@@ -230,38 +284,4 @@ func (s *State) Restore(data []byte) error {
 	}
 	*s = *fresh
 	return nil
-}
-
-// judgedBy is the part of a state that policy sees. Two calls judged by equal
-// values are judged alike.
-type judgedBy struct {
-	run       facts.Run
-	skill     facts.Skill
-	plan      facts.Plan
-	contract  facts.Contract
-	approvals []facts.Approval
-}
-
-func (s *State) judgedBy(runID, door, policyRevision, manifestRevision string) judgedBy {
-	c := facts.Contract{Present: s.Contract.Goal != ""}
-	if c.Present && s.Contract.PolicyRevision != policyRevision {
-		c.Drift = append(c.Drift, "policy_revision")
-	}
-	if c.Present && s.Contract.ManifestRevision != manifestRevision {
-		c.Drift = append(c.Drift, "manifest_revision")
-	}
-	c.Matches = c.Present && len(c.Drift) == 0
-	slices.Sort(c.Drift)
-	return judgedBy{
-		run: facts.Run{
-			ID: runID, Door: door, Denials: s.Denials,
-			Limits: facts.RunLimits{InRow: -1, Total: -1, Malformed: -1},
-		},
-		plan:     facts.Plan{Status: "none"},
-		contract: c,
-	}
-}
-
-func (j judgedBy) equal(k judgedBy) bool {
-	return j.run == k.run && reflect.DeepEqual(j, k)
 }

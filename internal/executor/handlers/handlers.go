@@ -1,5 +1,6 @@
 // Package handlers holds what RunLens can do once a call is allowed: read, list,
-// write, delete and rename files, read CSV, and run a declared command.
+// write, delete and rename files, read CSV, quote and count what it says, and run
+// a declared command.
 //
 // It promises that a handler works on its Grant and on nothing else: handles
 // that were judged, bytes that were rendered before the decision, an argv that
@@ -109,7 +110,7 @@ func failed(format string, args ...any) *Error {
 // shares the bookkeeping of running commands, so call it once a process.
 func Builtin() []Handler {
 	list := []Handler{
-		readFile(), readCSV(),
+		readFile(), readCSV(), extractEvidence(), countCategories(),
 		listFiles(), listRunFiles(),
 		writeFile(), writeJSON(), writeMarkdown(),
 		deleteFile(), renameFile(),
@@ -146,6 +147,17 @@ func (g *Grant) boolean(name string) bool {
 func (g *Grant) text(name string) string {
 	value, _ := g.Args[name].(string)
 	return value
+}
+
+// integer reads an optional argument from 1 to most; usual stands for one that
+// is left out or is no such number.
+func (g *Grant) integer(name string, usual, most int) int {
+	number, _ := g.Args[name].(json.Number)
+	value, err := number.Float64() // 5.0 is an integer, too
+	if err != nil || !(value >= 1 && value <= float64(most)) {
+		return usual
+	}
+	return int(value)
 }
 
 // schema builds a closed object schema. Every property is required but those

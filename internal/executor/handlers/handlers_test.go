@@ -189,6 +189,7 @@ func want(t testing.TB, output map[string]any, expected string) {
 func TestBuiltinDeclarations(t *testing.T) {
 	operations := map[string]string{
 		"read_file": facts.Read, "read_feedback_csv": facts.Read,
+		"extract_evidence": facts.Read, "count_categories": facts.Read,
 		"list_files": facts.List, "list_run_files": facts.List,
 		"write_file": facts.Write, "write_json_file": facts.Write, "write_markdown_file": facts.Write,
 		"delete_file": facts.Delete, "rename_file": facts.Rename, "run_tests": facts.Execute,

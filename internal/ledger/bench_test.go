@@ -106,3 +106,70 @@ func benchCommit(b *testing.B, l *Log, payload json.RawMessage) {
 		b.Error(err)
 	}
 }
+
+// ballast is a State whose snapshot is as large as that of a long run.
+type ballast []byte
+
+func (b *ballast) Apply(*Event) error            { return nil }
+func (b *ballast) Snapshot() ([]byte, error)     { return *b, nil }
+func (b *ballast) Restore(snapshot []byte) error { *b = snapshot; return nil }
+
+// longRun makes a run of n events of 2 KB, and the options that cache it with a
+// state as large as 100,000 events leave.
+func longRun(b *testing.B, n int) (dir string, opt Options) {
+	b.Helper()
+	state := ballast(make([]byte, 800_000))
+	opt = Options{RunID: "r1", State: &state, Key: make([]byte, 32), wrap: func(d disk) disk { return unsynced{d} }}
+	dir = filepath.Join(b.TempDir(), "r1")
+	l := open(b, dir, Options{})
+	payload := payload2K()
+	err := l.Commit(context.Background(), func(tx *Tx) error {
+		for range n {
+			if _, err := tx.Add(Note, payload); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return dir, opt
+}
+
+// BenchmarkCacheSave is what a writer pays now and then for the cache of a long
+// run; BenchmarkCacheLoad what each process does, BenchmarkFold what each event
+// costs that is not in it.
+func BenchmarkCacheSave(b *testing.B) {
+	dir, opt := longRun(b, 10)
+	l := open(b, dir, opt)
+	*opt.State.(*ballast) = make([]byte, 800_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		l.saveCache()
+	}
+}
+
+func BenchmarkCacheLoad(b *testing.B) {
+	dir, opt := longRun(b, 10)
+	l := open(b, dir, opt)
+	*opt.State.(*ballast) = make([]byte, 800_000)
+	l.saveCache()
+	b.ReportAllocs()
+	for b.Loop() {
+		if c := readCache(dir, &opt, l.disk); c == nil || len(c.state) != 800_000 {
+			b.Fatal("the cache is of no use")
+		}
+	}
+}
+
+func BenchmarkFold(b *testing.B) {
+	const n = 1000
+	dir, _ := longRun(b, n)
+	for b.Loop() {
+		if done, err := Fold(dir, Options{State: new(ballast)}); err != nil || done.Events != n {
+			b.Fatal(done, err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/n, "µs/event")
+}

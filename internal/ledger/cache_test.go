@@ -2,7 +2,11 @@ package ledger
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -40,6 +44,21 @@ func TestCache(t *testing.T) {
 		{"no key", nil, func(string, []byte) {}, false},
 		{"empty", key, func(p string, _ []byte) { os.WriteFile(p, nil, 0o600) }, false},
 		{"cut", key, func(p string, d []byte) { os.WriteFile(p, d[:len(d)-1], 0o600) }, false},
+		{"longer", key, func(p string, d []byte) { os.WriteFile(p, append(d, 'x'), 0o600) }, false},
+		{"too large", key, func(p string, _ []byte) { os.Truncate(p, cacheMax+1) }, false},
+		{"of the form before", key, func(p string, d []byte) {
+			head, state, _ := bytes.Cut(d[65:], []byte("\n"))
+			head = fmt.Appendf(head[:len(head)-1], `,"state":"%s"}`, base64.StdEncoding.EncodeToString(state))
+			h := hmac.New(sha256.New, key)
+			h.Write(append([]byte("runlens fold v1\n"), head...))
+			os.WriteFile(p, append(fmt.Appendf(nil, "%x\n", h.Sum(nil)), head...), 0o600)
+		}, false},
+		{"of another run", key, func(p string, d []byte) {
+			head, state, _ := bytes.Cut(d[65:], []byte("\n"))
+			head = bytes.Replace(head, []byte(`"r1"`), []byte(`"r2"`), 1)
+			d = append(fmt.Appendf(nil, "%x\n%s\n", cacheMAC(key, head, state), head), state...)
+			os.WriteFile(p, d, 0o600)
+		}, false},
 		{"flipped", key, func(p string, d []byte) { d[len(d)/2] ^= 1; os.WriteFile(p, d, 0o600) }, false},
 		{"mac flipped", key, func(p string, d []byte) { d[3] ^= 1; os.WriteFile(p, d, 0o600) }, false},
 		{"mac cut off", key, func(p string, d []byte) { os.WriteFile(p, d[65:], 0o600) }, false},
@@ -66,6 +85,9 @@ func TestCache(t *testing.T) {
 			tc.change(path, data)
 			state := &tally{}
 			l := open(t, dir, Options{State: state, Key: tc.key})
+			if f := l.Folded(); f.Events != int64(state.applied) || f.Head != l.head || f.Size != l.end || f.Took <= 0 {
+				t.Errorf("folded %+v, applied %d", f, state.applied)
+			}
 			if used := state.restored > 0 && state.applied == 0; used != tc.used {
 				t.Errorf("restored %d, applied %d", state.restored, state.applied)
 			}
@@ -74,6 +96,89 @@ func TestCache(t *testing.T) {
 			sameFold(t, dir, state)
 			checkWhole(t, dir)
 		})
+	}
+}
+
+// TestCacheEveryByte: no byte of it can be another, and none can be missing.
+func TestCacheEveryByte(t *testing.T) {
+	key := []byte("key")
+	dir := cached(t, key, 100)
+	path := filepath.Join(dir, cacheName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(dir, eventsName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	opt := Options{RunID: "r1", State: &tally{}, Key: key}
+	usable := func(data []byte) bool {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return readCache(dir, &opt, f) != nil
+	}
+	if !usable(data) {
+		t.Fatal("as it was, it is of no use")
+	}
+	for i := range data {
+		if usable(data[:i]) {
+			t.Fatalf("its first %d of %d bytes are used", i, len(data))
+		}
+		flipped := bytes.Clone(data)
+		if flipped[i] ^= 1; usable(flipped) {
+			t.Fatalf("it is used with byte %d flipped", i)
+		}
+	}
+}
+
+// TestCacheWrittenRarely: processes that add little leave a cache alone until
+// it is worth writing another, and all see the same state meanwhile.
+func TestCacheWrittenRarely(t *testing.T) {
+	key := []byte("key")
+	dir := cached(t, key, 100)
+	written := 0
+	for range 40 {
+		before, _ := os.ReadFile(filepath.Join(dir, cacheName))
+		state := &tally{}
+		l := open(t, dir, Options{State: state, Key: key, wrap: func(d disk) disk { return unsynced{d} }})
+		if state.restored != 1 || state.applied >= onClose {
+			t.Fatalf("restored %d, applied %d", state.restored, state.applied)
+		}
+		for range 4 {
+			mustCommit(t, l, Note, nil)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		sameFold(t, dir, state)
+		if after, _ := os.ReadFile(filepath.Join(dir, cacheName)); !bytes.Equal(before, after) {
+			written++
+		}
+	}
+	if want := 40 * 4 / onClose; written != want {
+		t.Errorf("written %d times, want %d", written, want)
+	}
+}
+
+// TestCacheSparesEnough holds the number of events at which a cache is written
+// anew, by the length of the run.
+func TestCacheSparesEnough(t *testing.T) {
+	for _, tc := range []struct{ seq, least, want int64 }{
+		{1, onClose, 64},
+		{64, onClose, 64},
+		{100_000, onClose, 64},
+		{1_000_000, onClose, 200},
+		{100_000_000, onClose, 2000},
+		{2000, everyEvents, 1024},
+		{100_000, everyEvents, 1024},
+		{1_000_000, everyEvents, 3200},
+	} {
+		if sparesEnough(tc.seq, tc.want-1, tc.least) || !sparesEnough(tc.seq, tc.want, tc.least) {
+			t.Errorf("of %d events, at least %d: %d are not the number", tc.seq, tc.least, tc.want)
+		}
 	}
 }
 

@@ -319,7 +319,6 @@ func (l *Log) refold(tx *Tx) error {
 	end := l.end
 	err := l.reset()
 	if err == nil {
-		l.loadCache()
 		err = l.fold(end)
 	}
 	if err != nil && l.broken == nil {

@@ -33,6 +33,9 @@ func TestNothingWaitsAtAFIFO(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
+	if _, err := Fold(dir, Options{State: &tally{}, Key: make([]byte, 32)}); err != nil {
+		t.Error(err)
+	}
 	k, path := testKeys(t), filepath.Join(t.TempDir(), "head")
 	fifo(path)
 	if err := k.SaveHead(path, Head{"r1", 1, Genesis}); err == nil {
@@ -65,6 +68,9 @@ func TestNothingWaitsAtAFIFO(t *testing.T) {
 		if err == nil {
 			t.Error("a FIFO is read")
 		}
+	}
+	if _, err := Fold(dir, Options{}); err == nil {
+		t.Error("a FIFO is folded")
 	}
 	if _, err := Open(dir, Options{}); err == nil {
 		t.Error("a FIFO is opened")

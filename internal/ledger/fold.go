@@ -9,6 +9,18 @@ import (
 	"time"
 )
 
+// Folded is what a fold led to and what it cost.
+type Folded struct {
+	Head   Head          // the last event
+	Size   int64         // of the file, up to the end of that event's line
+	Events int64         // read and applied one by one; without a fold cache, all
+	Took   time.Duration // to read and apply them
+}
+
+// Folded tells how Open came by State. Many Events in a run that is opened with
+// a Key mean that its fold cache was missing, of no use, or not written for long.
+func (l *Log) Folded() Folded { return l.folded }
+
 // load is the rest of Open: fold, repair, and make the repairs durable.
 func (l *Log) load() error {
 	if err := l.lock(context.Background(), time.Now().Add(l.opt.Wait)); err != nil {
@@ -16,8 +28,9 @@ func (l *Log) load() error {
 	}
 	err := l.reset()
 	if err == nil {
-		l.loadCache()
+		begin, first := time.Now(), l.head.Seq
 		err = l.catchUp()
+		l.folded = Folded{Head: l.head, Size: l.end, Events: l.head.Seq - first, Took: time.Since(begin)}
 	}
 	if err == nil {
 		err = l.finishRecovery(Recovered{})
@@ -31,14 +44,15 @@ func (l *Log) load() error {
 	return l.durable(l.end)
 }
 
-// reset puts everything folded back to before the first event.
+// reset puts everything folded back to where the fold cache stands, else to
+// before the first event.
 func (l *Log) reset() error {
-	l.head = Head{RunID: l.opt.RunID, Hash: Genesis}
-	l.end, l.lastAt, l.pairs, l.cached = 0, 0, pairs{}, 0
-	if l.opt.State == nil {
-		return nil
+	err := l.position.reset(l.opt.RunID, l.opt.State)
+	if err == nil {
+		err = l.position.start(l.dir, &l.opt, l.disk)
 	}
-	if err := l.opt.State.Restore(nil); err != nil {
+	l.cached = l.head.Seq
+	if err != nil {
 		l.broken = fmt.Errorf("reset state of %s: %w: %w", l.name, ErrBroken, err)
 		return l.broken
 	}
@@ -94,8 +108,8 @@ func (l *Log) fold(size int64) error {
 			}
 			return l.corrupt(l.head.Seq, ln.off, err)
 		}
-		if err := l.take(&ev, found); err != nil {
-			return err
+		if err := l.take(&ev, found, l.opt.State); err != nil {
+			return l.corrupt(l.head.Seq, ev.Offset, err)
 		}
 	}
 }
@@ -120,20 +134,5 @@ func continues(head Head, ev *Event) error {
 	case ev.Prev != head.Hash:
 		return errors.New("prev is not the hash of the line before")
 	}
-	return nil
-}
-
-// take folds one event that was read.
-func (l *Log) take(ev *Event, found links) error {
-	if _, err := l.pairs.add(ev, found); err != nil {
-		return l.corrupt(l.head.Seq, ev.Offset, err)
-	}
-	if l.opt.State != nil {
-		if err := l.opt.State.Apply(ev); err != nil {
-			return l.corrupt(l.head.Seq, ev.Offset, fmt.Errorf("apply %s event: %w", ev.Type, err))
-		}
-	}
-	l.head.Seq, l.head.Hash = ev.Seq, ev.Hash
-	l.lastAt, l.end = ev.Offset, ev.Offset+ev.Size+1
 	return nil
 }

@@ -32,11 +32,14 @@ type State interface {
 	// added it fails and nothing of it is kept; in a file that is read it
 	// is corruption.
 	Apply(ev *Event) error
-	// Snapshot returns the state for the fold cache, nil to not be cached.
+	// Snapshot returns the state for the fold cache, any bytes, which the
+	// Log only reads; nil to not be cached.
 	Snapshot() ([]byte, error)
 	// Restore replaces the state by one that Snapshot returned, or by the
 	// one before the first event when snapshot is nil, which must succeed.
-	// An error means that the snapshot is of no use.
+	// The state may keep snapshot. It runs in every Open: what it parses of
+	// a large one, each process pays. An error means that the snapshot is
+	// of no use.
 	Restore(snapshot []byte) error
 }
 
@@ -61,16 +64,14 @@ type Log struct {
 	gate      gate
 	syncer    syncer
 	owners    owners
+	folded    Folded // by Open; not changed later
 
 	// What has been read and folded. Only the goroutine behind the gate touches it.
-	head   Head   // the last event, be it in the batch
-	end    int64  // of the file: where its last line ends, newline included
-	lastAt int64  // where it begins
-	pairs  pairs  // starts without end
-	cached int64  // seq that the fold cache holds, as far as this Log knows
-	batch  *batch // collected but not written; while it is there the run's lock is held
-	buf    []byte // of an earlier batch, for reuse
-	broken error  // refuses everything
+	position        // its head may be in the batch, its end is the file's
+	cached   int64  // seq that the fold cache holds, as far as this Log knows
+	batch    *batch // collected but not written; while it is there the run's lock is held
+	buf      []byte // of an earlier batch, for reuse
+	broken   error  // refuses everything
 
 	repaired   bool // something was appended or cut after a crash
 	unfinished bool // a torn tail was cut, but its ledger_recovered is missing

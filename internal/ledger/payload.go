@@ -78,7 +78,7 @@ var (
 // scanPayload checks, in one pass, that p is a JSON object in the form that
 // the package comment demands, and picks out its links.
 func scanPayload(p []byte) (links, error) {
-	s := scanner{p: p}
+	s := scanner{p: p, keys: make([][]byte, 0, 64)} // room for a recorded input: growing it costs a sixth of a fold
 	if len(p) == 0 || p[0] != '{' && !isSpace(p[0]) {
 		return links{}, errors.New("payload is not a JSON object")
 	}

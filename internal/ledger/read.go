@@ -65,6 +65,39 @@ func Read(dir string) iter.Seq2[*Event, error] {
 	}
 }
 
+// Fold folds the run in dir into opt.State as Open does, from its fold cache
+// when that is of use, and changes nothing: it takes no lock, needs no right to
+// write, and repairs nothing, so that a last line that is not whole is ErrTorn,
+// with State and Folded at the event before it. Of opt it heeds RunID, State
+// and Key.
+func Fold(dir string, opt Options) (done Folded, err error) {
+	name := filepath.Join(dir, eventsName)
+	if opt.RunID == "" {
+		if opt.RunID, err = RunIDOf(dir); err != nil {
+			return Folded{}, fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	var p position
+	if err := p.reset(opt.RunID, opt.State); err != nil {
+		return Folded{}, fmt.Errorf("reset state of %s: %w", name, err)
+	}
+	f, size, err := openWhole(dir)
+	if err != nil {
+		return Folded{}, fmt.Errorf("read %s: %w", name, cause(err))
+	}
+	defer f.Close()
+	if err := p.start(dir, &opt, f); err != nil {
+		return Folded{}, fmt.Errorf("reset state of %s: %w", name, err)
+	}
+	begin, first := time.Now(), p.head.Seq
+	err = p.read(f, size, opt.State)
+	done = Folded{Head: p.head, Size: p.end, Events: p.head.Seq - first, Took: time.Since(begin)}
+	if err != nil {
+		return done, fmt.Errorf("read %s:%d: %w", name, p.head.Seq+1, err)
+	}
+	return done, nil
+}
+
 // RunIDOf is the id of the run that dir holds: the directory's own name. It may
 // be no valid id, and then no ledger fits it.
 func RunIDOf(dir string) (string, error) {

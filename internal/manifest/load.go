@@ -2,65 +2,60 @@ package manifest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
 )
-
-// FileNames are the names of tool manifests in a manifest directory.
-func FileNames() []string { return []string{"tools.json", "tools.yaml", "tools.yml"} }
-
-// Files reads the tool manifests at the top of fsys, in the order of FileNames.
-// dir is what stands before their names in errors; "" for nothing. A directory
-// that holds none gives none.
-func Files(fsys fs.FS, dir string) ([]Source, error) {
-	var out []Source
-	for _, name := range FileNames() {
-		data, err := fs.ReadFile(fsys, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read manifest: %w", err)
-		}
-		out = append(out, Source{Name: path.Join(dir, name), Data: data})
-	}
-	return out, nil
-}
 
 // Load reads manifest files and merges them into one Set. handlers are those
 // that tools may name, beside External. The error is a *LoadError with all that
 // is wrong; the Set is nil then.
 func Load(src []Source, handlers []Handler) (*Set, error) {
 	l := &loader{
-		set:      &Set{Tools: make(map[string]*Tool)},
+		set:      &Set{Tools: make(map[string]*Tool), Skills: make(map[string]*Skill)},
 		handlers: make(map[string]*knownHandler),
 		once:     make(map[string]Location),
 		where:    make(map[string]Location),
 		schemas:  make(map[string]*Schema),
+		files:    make(map[string]Location),
+		plans:    make(map[string]*planDraft),
 	}
 	l.addHandlers(handlers)
+	order := l.read(src)
+	if len(l.problems.list) > 0 {
+		// Within a file in the order of its lines, whatever found them.
+		slices.SortStableFunc(l.problems.list, func(a, b Problem) int {
+			return cmp.Or(cmp.Compare(slices.Index(order, a.File), slices.Index(order, b.File)), cmp.Compare(a.Line, b.Line))
+		})
+		return nil, &LoadError{Problems: l.problems.list}
+	}
+	l.set.Source = strings.Join(order, ", ")
+	return l.finish()
+}
+
+// read reads the files: tools, then the plans that use them, then the skills
+// that use both. It returns the names in that order, each once.
+func (l *loader) read(src []Source) (order []string) {
 	if len(src) == 0 {
 		l.at("").add(0, "", "there is no manifest file")
 	}
-	var names []string
-	for i, s := range src {
-		first := len(l.problems.list)
-		l.file(s)
-		// Within a file in the order of its lines, whatever found them.
-		slices.SortStableFunc(l.problems.list[first:], func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
-		if i == 0 || s.Name != names[len(names)-1] {
-			names = append(names, s.Name)
+	for kind, read := range []func(Source){ToolFile: l.file, PlanFile: l.planFile, SkillFile: l.skillFile} {
+		for _, s := range src {
+			if int(s.Kind) != kind {
+				continue
+			}
+			read(s)
+			if !slices.Contains(order, s.Name) {
+				order = append(order, s.Name)
+			}
+		}
+		if kind == int(ToolFile) && len(order) == 0 && len(src) > 0 {
+			l.unread = true
+			l.at("").add(0, "add tools.json, tools.yaml or tools.yml beside skills/ and plans/: they name tools that stand there",
+				"no file declares tools")
 		}
 	}
-	if len(l.problems.list) > 0 {
-		return nil, &LoadError{Problems: l.problems.list}
-	}
-	l.set.Source = strings.Join(names, ", ")
-	return l.finish()
+	return order
 }
 
 // loader is one Load.
@@ -72,6 +67,9 @@ type loader struct {
 	once     map[string]Location // top-level keys that only one file may have
 	where    map[string]Location // tools by name, also those that did not load
 	schemas  map[string]*Schema  // compiled so far, by text
+	unread   bool                // tools may be declared that nobody could read
+	files    map[string]Location // those of skills and plans: "skill feedback"
+	plans    map[string]*planDraft
 }
 
 // knownHandler is a Handler with its default schemas parsed.
@@ -133,15 +131,13 @@ func (n *node) forget() *node {
 	return n
 }
 
-var topKeys = []string{"schema_version", "tools", "path", "record"}
+var topKeys = []string{"schema_version", "tools", "path", "record", "approvers"}
 
 func (l *loader) file(src Source) {
 	at := l.at(src.Name)
 	root := parse(src, at)
-	if root == nil {
-		return
-	}
-	if !at.want(root, "a manifest", objectKind) {
+	if root == nil || !at.want(root, "a manifest", objectKind) {
+		l.unread = true
 		return
 	}
 	for _, key := range []string{"schema_version", "tools"} {
@@ -153,12 +149,7 @@ func (l *loader) file(src Source) {
 	for _, f := range root.fields {
 		switch f.name {
 		case "schema_version":
-			if f.value.bad {
-				continue
-			}
-			if f.value.kind != numberKind || f.value.text != fmt.Sprint(Version) {
-				at.add(f.value.line, fmt.Sprintf("this version reads %d", Version), "unknown schema_version")
-			}
+			at.version(f.value)
 		case "tools":
 			l.tools(f.value, src.Name)
 		case "path":
@@ -169,9 +160,19 @@ func (l *loader) file(src Source) {
 			if l.first(f, at) {
 				l.set.Record = at.oneOf(f.value, "record", []string{"proposal", "facts", "full"})
 			}
+		case "approvers":
+			if l.first(f, at) {
+				l.set.Approvers = at.approvers(f.value)
+			}
 		default:
 			at.add(f.line, meant(f.name, topKeys), "unknown key %s", quoted(f.name))
 		}
+	}
+}
+
+func (p place) version(n *node) {
+	if !n.bad && (n.kind != numberKind || n.text != fmt.Sprint(Version)) {
+		p.add(n.line, fmt.Sprintf("this version reads %d", Version), "unknown schema_version")
 	}
 }
 
@@ -188,6 +189,7 @@ func (l *loader) first(f field, at place) bool {
 func (l *loader) tools(n *node, file string) {
 	at := l.at(file)
 	if !at.want(n, "tools", objectKind) {
+		l.unread = true
 		return
 	}
 	for _, f := range n.fields {
@@ -216,6 +218,10 @@ func (l *loader) finish() (*Set, error) {
 		s.Names = append(s.Names, name)
 	}
 	slices.Sort(s.Names)
+	for name := range s.Skills {
+		s.SkillNames = append(s.SkillNames, name)
+	}
+	slices.Sort(s.SkillNames)
 	if len(s.Names) == 0 {
 		s.Notes = append(s.Notes, "no tool is declared, so every call is an unknown tool")
 	}
@@ -228,6 +234,7 @@ func (l *loader) finish() (*Set, error) {
 	if len(judged) > 0 {
 		s.Notes = append(s.Notes, "run by another program, so judged here and refused by exec: "+strings.Join(judged, ", "))
 	}
+	l.planNotes()
 	var err error
 	s.Revision, err = s.revision()
 	return s, err

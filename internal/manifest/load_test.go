@@ -115,10 +115,10 @@ func TestRevision(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	files, err := Files(fstest.MapFS{
-		"tools.json":    {Data: []byte(seed)},
-		"tools.yaml":    {Data: []byte("schema_version: 1\nrecord: facts\ntools:\n  list_files: {operation: list}\n")},
-		"other.json":    {Data: []byte("not read")},
-		"skills/a.json": {Data: []byte("not read")},
+		"tools.json":       {Data: []byte(seed)},
+		"tools.yaml":       {Data: []byte("schema_version: 1\nrecord: facts\ntools:\n  list_files: {operation: list}\n")},
+		"other.json":       {Data: []byte("not read")},
+		"skills/README.md": {Data: []byte("not read")},
 	}, "manifests")
 	if err != nil {
 		t.Fatal(err)

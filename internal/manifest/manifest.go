@@ -17,6 +17,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -78,6 +79,9 @@ type Location struct {
 	File string
 	Line int
 }
+
+// String returns the place as FILE:LINE.
+func (l Location) String() string { return fmt.Sprintf("%s:%d", printable(l.File), l.Line) }
 
 // Target is one object that a call touches.
 type Target struct {

@@ -50,6 +50,16 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
+// lineOf is the line of a field's name, or that of n itself without the field.
+func (n *node) lineOf(name string) int {
+	for _, f := range n.fields {
+		if f.name == name {
+			return f.line
+		}
+	}
+	return n.line
+}
+
 func (n *node) names() []string {
 	out := make([]string, len(n.fields))
 	for i := range n.fields {

@@ -15,6 +15,8 @@ import (
 const (
 	maxFile  = 4 << 20 // bytes of one manifest file
 	maxDepth = 64      // levels of lists and objects
+
+	emptyFile = "the file is empty"
 )
 
 // syntaxError is what stops a file from being read at all.
@@ -37,6 +39,9 @@ func parseLimited(src Source, at place, limit int) *node {
 		if !errors.As(err, &broken) {
 			broken = &syntaxError{cause: err.Error()}
 		}
+		if broken.cause == emptyFile && src.Kind != ToolFile {
+			broken.fix = "" // what allows nothing is a file of tools
+		}
 		at.add(broken.line, broken.fix, "%s", broken.cause)
 		return nil
 	}
@@ -53,7 +58,7 @@ func parseTree(src Source, at place, limit int) (*node, error) {
 	case !utf8.Valid(data):
 		return nil, &syntaxError{line: lineOfBadUTF8(data), cause: "the file is not valid UTF-8"}
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, &syntaxError{line: 1, cause: "the file is empty", fix: `write {"schema_version":1,"tools":{}} to allow nothing`}
+		return nil, &syntaxError{line: 1, cause: emptyFile, fix: `write {"schema_version":1,"tools":{}} to allow nothing`}
 	}
 	if isYAML(src) {
 		return parseYAML(data, at)

@@ -6,6 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runlens/runlens/internal/plan"
 )
 
 // canonicalSet is the content of a Set that Revision stands for: everything
@@ -15,6 +19,11 @@ type canonicalSet struct {
 	Path   []string        `json:"path"`
 	Record string          `json:"record"`
 	Tools  []canonicalTool `json:"tools"`
+
+	// Left out when there are none, so that a set of tools alone has the revision
+	// that it had before there were skills.
+	Approvers []string         `json:"approvers,omitempty"` // keys, which hold the names
+	Skills    []canonicalSkill `json:"skills,omitempty"`    // each with its plan
 }
 
 type canonicalTool struct {
@@ -35,16 +44,59 @@ type canonicalTool struct {
 	Output        json.RawMessage `json:"output"`
 }
 
+// canonicalSkill is the content of a Skill that its Digest stands for.
+type canonicalSkill struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title"`
+	Description  string          `json:"description"`
+	Goal         string          `json:"goal"`
+	Instructions string          `json:"instructions"`
+	Inputs       []SkillInput    `json:"inputs"` // by name: the keys of an object have no order
+	Tools        []canonicalTool `json:"tools"`  // as narrowed
+	Limits       RunLimits       `json:"limits"`
+	ReadOnly     bool            `json:"read_only"`
+	Artifacts    []plan.Artifact `json:"artifacts"`
+	Plan         *plan.Plan      `json:"plan"`
+}
+
+func (t *Tool) canonical() canonicalTool {
+	return canonicalTool{
+		t.Name, t.Description, t.Operation, t.Handler, t.Targets, t.Roots, t.Payload,
+		t.MaxBytes, t.TimeoutMS, t.Commands, t.Absolute, t.CreateParents, t.Sandbox,
+		t.Input.JSON(), t.Output.JSON(),
+	}
+}
+
+func (s *Skill) canonical() canonicalSkill {
+	inputs := slices.Clone(s.Inputs)
+	slices.SortFunc(inputs, func(a, b SkillInput) int { return strings.Compare(a.Name, b.Name) })
+	doc := canonicalSkill{
+		s.Name, s.Title, s.Description, s.Goal, s.Instructions, inputs,
+		[]canonicalTool{},
+		s.Limits, s.ReadOnly, s.Artifacts, s.Plan,
+	}
+	for _, t := range s.sorted() {
+		doc.Tools = append(doc.Tools, t.canonical())
+	}
+	return doc
+}
+
 // revision returns sha256:<hex> over the canonical JSON of s.
 func (s *Set) revision() (string, error) {
 	doc := canonicalSet{V: Version, Path: s.Path, Record: s.Record, Tools: []canonicalTool{}}
 	for _, t := range s.sorted() {
-		doc.Tools = append(doc.Tools, canonicalTool{
-			t.Name, t.Description, t.Operation, t.Handler, t.Targets, t.Roots, t.Payload,
-			t.MaxBytes, t.TimeoutMS, t.Commands, t.Absolute, t.CreateParents, t.Sandbox,
-			t.Input.JSON(), t.Output.JSON(),
-		})
+		doc.Tools = append(doc.Tools, t.canonical())
 	}
+	for _, a := range s.Approvers {
+		doc.Approvers = append(doc.Approvers, a.Key)
+	}
+	for _, name := range s.SkillNames {
+		doc.Skills = append(doc.Skills, s.Skills[name].canonical())
+	}
+	return digest(doc)
+}
+
+func digest(doc any) (string, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

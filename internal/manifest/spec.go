@@ -15,25 +15,30 @@ func SpecFormats() []string { return []string{"openai", "anthropic", "mcp", "jso
 // or limits. Formats: "openai" (the tools array of a chat request), "anthropic"
 // (the tools array of a messages request), "mcp" (the result of tools/list) and
 // "json" (our own). A tool name that the vendor refuses is an error.
-func (s *Set) Specs(format string) ([]byte, error) {
+func (s *Set) Specs(format string) ([]byte, error) { return specs(format, s.sorted()) }
+
+// Specs is Set.Specs for the tools of a run under the skill, and no others.
+func (s *Skill) Specs(format string) ([]byte, error) { return specs(format, s.sorted()) }
+
+func specs(format string, tools []*Tool) ([]byte, error) {
 	var doc any
 	switch format {
 	case "openai":
-		list := make([]openAITool, 0, len(s.Names))
-		for _, t := range s.sorted() {
+		list := make([]openAITool, 0, len(tools))
+		for _, t := range tools {
 			list = append(list, openAITool{"function", openAIFunction{t.Name, t.Description, t.Input.JSON()}})
 		}
 		doc = list
 	case "anthropic":
-		doc = s.plainSpecs()
+		doc = plainSpecs(tools)
 	case "mcp":
-		list := make([]mcpTool, 0, len(s.Names))
-		for _, t := range s.sorted() {
+		list := make([]mcpTool, 0, len(tools))
+		for _, t := range tools {
 			list = append(list, mcpTool{t.Name, t.Description, t.Input.JSON()})
 		}
 		doc = map[string]any{"tools": list}
 	case "json":
-		doc = ownSpecs{Version, s.plainSpecs()}
+		doc = ownSpecs{Version, plainSpecs(tools)}
 	default:
 		known := SpecFormats()
 		fix := meant(format, known)
@@ -43,7 +48,7 @@ func (s *Set) Specs(format string) ([]byte, error) {
 		return nil, fmt.Errorf("write tool specs: unknown format %s (%s)", quoted(format), fix)
 	}
 	if format == "openai" || format == "anthropic" {
-		if err := s.dotless(format); err != nil {
+		if err := dotless(format, tools); err != nil {
 			return nil, err
 		}
 	}
@@ -85,29 +90,32 @@ type ownSpecs struct {
 	Tools         []plainTool `json:"tools"`
 }
 
-func (s *Set) plainSpecs() []plainTool {
-	list := make([]plainTool, 0, len(s.Names))
-	for _, t := range s.sorted() {
+func plainSpecs(tools []*Tool) []plainTool {
+	list := make([]plainTool, 0, len(tools))
+	for _, t := range tools {
 		list = append(list, plainTool{t.Name, t.Description, t.Input.JSON()})
 	}
 	return list
 }
 
-func (s *Set) sorted() []*Tool {
-	out := make([]*Tool, len(s.Names))
-	for i, name := range s.Names {
-		out[i] = s.Tools[name]
+func (s *Set) sorted() []*Tool   { return inNameOrder(s.Names, s.Tools) }
+func (s *Skill) sorted() []*Tool { return inNameOrder(s.Names, s.Tools) }
+
+func inNameOrder(names []string, tools map[string]*Tool) []*Tool {
+	out := make([]*Tool, len(names))
+	for i, name := range names {
+		out[i] = tools[name]
 	}
 	return out
 }
 
 // dotless refuses names with a dot, which both vendors' APIs refuse
 // (^[a-zA-Z0-9_-]{1,64}$); MCP allows them.
-func (s *Set) dotless(format string) error {
+func dotless(format string, tools []*Tool) error {
 	var dotted []string
-	for _, name := range s.Names {
-		if strings.Contains(name, ".") {
-			dotted = append(dotted, quoted(name))
+	for _, t := range tools {
+		if strings.Contains(t.Name, ".") {
+			dotted = append(dotted, quoted(t.Name))
 		}
 	}
 	if len(dotted) > 0 {

@@ -101,9 +101,9 @@ func (d *draft) scalars() {
 		case "operation":
 			d.Operation = d.at.oneOf(f.value, f.name, Operations())
 		case "max_bytes":
-			d.MaxBytes = d.at.positive(f.value, f.name)
+			d.MaxBytes = d.at.positive(f.value, f.name, "leave it out for the policy's own limit")
 		case "timeout_ms":
-			d.TimeoutMS = d.at.positive(f.value, f.name)
+			d.TimeoutMS = d.at.positive(f.value, f.name, "leave it out for the policy's own limit")
 		case "absolute":
 			d.Absolute = d.at.boolean(f.value, f.name)
 		case "create_parents":

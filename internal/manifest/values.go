@@ -31,17 +31,83 @@ func (p place) boolean(n *node, key string) bool {
 	return p.want(n, key, boolKind) && n.text == "true"
 }
 
-// positive reads a whole number above zero.
-func (p place) positive(n *node, key string) int64 {
+// positive reads a whole number above zero; 0 when it is none.
+func (p place) positive(n *node, key, fix string) int64 {
+	if v, ok := p.whole(n, key, 1, fix); ok {
+		return v
+	}
+	return 0
+}
+
+// whole reads a whole number from least, which is 0 or 1.
+func (p place) whole(n *node, key string, least int64, fix string) (int64, bool) {
 	if !p.want(n, key, numberKind) {
-		return 0
+		return 0, false
 	}
 	v, err := strconv.ParseInt(n.text, 10, 64)
-	if err != nil || v <= 0 {
-		p.add(n.line, "leave it out for the policy's own limit", "%s must be a whole number above zero", key)
-		return 0
+	if err != nil || v < least {
+		p.add(n.line, fix, "%s must be a whole number%s", key, [...]string{", 0 or more", " above zero"}[least])
+		return 0, false
 	}
-	return v
+	return v, true
+}
+
+// filled reads a string that says something.
+func (p place) filled(n *node, key string) string {
+	s := p.text(n, key)
+	switch {
+	case n.bad || n.kind != stringKind:
+	case strings.TrimSpace(s) == "":
+		p.add(n.line, "leave it out", "%s is empty", key)
+	case strings.ContainsFunc(s, func(r rune) bool { return isControl(r) && r != '\n' && r != '\t' }):
+		p.add(n.line, "", "%s holds a control character", key)
+	}
+	return s
+}
+
+// line reads a string that says something in one line. Newlines at its end do
+// not count: YAML's folded text has one.
+func (p place) line(n *node, key string) string {
+	before := len(p.problems.list)
+	s := strings.TrimRight(p.filled(n, key), "\n")
+	if len(p.problems.list) == before && strings.ContainsAny(s, "\n\t") {
+		p.add(n.line, "", "%s must be one line, without tabs", key)
+	}
+	return s
+}
+
+// named is a name in a list and where it stands.
+type named struct {
+	name string
+	line int
+}
+
+// namedTexts is texts with the line of each.
+func (p place) namedTexts(n *node, key string) (out []named) {
+	if !p.want(n, key, listKind) {
+		return nil
+	}
+	for _, item := range n.items {
+		s := p.text(item, "an item of "+key)
+		switch {
+		case item.kind != stringKind || item.bad:
+		case s == "":
+			p.add(item.line, "", "an item of %s is empty", key)
+		case slices.ContainsFunc(out, func(o named) bool { return o.name == s }):
+			p.add(item.line, "", "%s names %s twice", key, quoted(s))
+		default:
+			out = append(out, named{s, item.line})
+		}
+	}
+	return out
+}
+
+func namesOf(list []named) []string {
+	out := make([]string, len(list))
+	for i, n := range list {
+		out[i] = n.name
+	}
+	return out
 }
 
 func (p place) oneOf(n *node, key string, known []string) string {
@@ -61,23 +127,11 @@ func (p place) oneOf(n *node, key string, known []string) string {
 
 // texts reads a list of non-empty strings, each once.
 func (p place) texts(n *node, key string) []string {
-	if !p.want(n, key, listKind) {
+	list := p.namedTexts(n, key)
+	if n.kind != listKind {
 		return nil
 	}
-	out := []string{}
-	for _, item := range n.items {
-		s := p.text(item, "an item of "+key)
-		switch {
-		case item.kind != stringKind || item.bad:
-		case s == "":
-			p.add(item.line, "", "an item of %s is empty", key)
-		case slices.Contains(out, s):
-			p.add(item.line, "", "%s names %s twice", key, quoted(s))
-		default:
-			out = append(out, s)
-		}
-	}
-	return out
+	return namesOf(list)
 }
 
 // searchPath reads the directories of executables: "/usr/bin:/bin" or a list.

@@ -25,7 +25,7 @@ func parseYAML(data []byte, at place) (root *node, err error) {
 	var doc yaml.Node
 	if err := dec.Decode(&doc); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, &syntaxError{line: 1, cause: "the file is empty", fix: "write schema_version: 1 and tools: {} to allow nothing"}
+			return nil, &syntaxError{line: 1, cause: emptyFile, fix: "write schema_version: 1 and tools: {} to allow nothing"}
 		}
 		return nil, yamlSyntax(err)
 	}

@@ -1,0 +1,235 @@
+package manifest
+
+import (
+	"errors"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/plan"
+)
+
+// artifactDir is where the artifacts of a run are.
+const artifactDir = "runs/{" + runIDName + "}/artifacts"
+
+// ownArtifacts reads the artifacts that must be there when a run stops.
+func (d *skillDraft) ownArtifacts() []artifact {
+	n := d.decl.get("artifacts")
+	if n == nil {
+		d.Artifacts = []plan.Artifact{}
+		return nil
+	}
+	list := d.l.artifacts(n, d.at)
+	d.Artifacts = withoutLines(list)
+	return list
+}
+
+func withoutLines(list []artifact) []plan.Artifact {
+	out := make([]plan.Artifact, len(list))
+	for i, a := range list {
+		out[i] = a.Artifact
+	}
+	return out
+}
+
+// artifacts reads a list of artifacts, each once.
+func (l *loader) artifacts(n *node, at place) (out []artifact) {
+	if !at.want(n, "artifacts", listKind) {
+		return nil
+	}
+	if len(n.items) == 0 {
+		at.add(n.line, "leave it out", "artifacts is empty")
+	}
+	for _, item := range n.items {
+		if !at.want(item, "an artifact", objectKind) {
+			continue
+		}
+		at.unknownKeys(item, []string{"path", "schema"}, "artifact: ")
+		p := item.get("path")
+		if p == nil {
+			at.add(item.line, "", "an artifact's path is missing")
+			continue
+		}
+		if !at.want(p, "an artifact's path", stringKind) {
+			continue
+		}
+		here := at
+		here.subject += "artifact " + quoted(p.text) + ": "
+		if cause, fix := pathTrouble(p.text); cause != "" {
+			here.add(p.line, fix, "the path %s", cause)
+			continue
+		}
+		if slices.ContainsFunc(out, func(o artifact) bool { return o.Path == p.text }) {
+			here.add(p.line, "", "is listed twice")
+		}
+		a := artifact{plan.Artifact{Path: p.text}, p.line}
+		if s := item.get("schema"); s != nil && !s.bad {
+			a.Schema = compileSchema(s, "schema", here, l.schemas).JSON()
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// pathTrouble says why p is no plain relative path of a file, and what to do.
+func pathTrouble(p string) (cause, fix string) {
+	segments := strings.Split(p, "/")
+	switch {
+	case p == "":
+		return "is empty", ""
+	case strings.ContainsFunc(p, isControl):
+		return "holds NUL or a control character", ""
+	case strings.ContainsRune(p, '\\'):
+		return "holds a backslash", "use /"
+	case isAbsolute(p):
+		return "is absolute", ""
+	case hasDotDot(p):
+		return `holds ".."`, ""
+	case strings.HasPrefix(p, "~"):
+		return "begins with ~, which nobody expands", ""
+	case strings.ContainsAny(p, "*?"):
+		return "is a pattern", "name one file"
+	case segments[len(segments)-1] == "":
+		return "names a directory", "name one file"
+	case slices.Contains(segments, "") || slices.Contains(segments, "."):
+		return "is not plain", "write " + quoted(path.Clean(p))
+	}
+	return "", ""
+}
+
+// makeable refuses artifacts that none of these tools can make, since a step or
+// run that waits for one would never end. It goes by what is declared, and gives
+// a tool the benefit of the doubt.
+func (d *skillDraft) makeable(list []artifact, called []named, at place, of string) {
+	if d.unsure {
+		return
+	}
+	among := map[string]string{"step": "this or an earlier step", "plan": "the plan's steps", "skill": "the skill"}[of]
+	for _, a := range list {
+		if why := d.obstacle(a.Path, called); why != "" {
+			at.add(a.line, "", "artifact %s: no tool of %s can make it: %s", quoted(a.Path), among, why)
+		}
+	}
+}
+
+// obstacle says what keeps each of these tools from making an artifact; "" when
+// one can.
+func (d *skillDraft) obstacle(artifact string, called []named) string {
+	var why []string
+	folders := false
+	seen := make(map[string]bool)
+	for _, t := range called {
+		tool := d.Tools[t.name]
+		if tool == nil || seen[t.name] {
+			continue // reported as none of the skill's
+		}
+		seen[t.name] = true
+		cause, writes := d.l.writing(tool, artifact)
+		if writes && cause == "" && tool.Operation == facts.Execute {
+			return ""
+		}
+		folders = folders || writes && tool.CreateParents
+		if writes {
+			why = append(why, cause)
+		}
+	}
+	switch {
+	case len(why) == 0:
+		return "none writes"
+	case !slices.Contains(why, ""):
+		return strings.Join(why, ", ")
+	case strings.Contains(artifact, "/") && !folders:
+		return "its folder is not there, and none makes folders (create_parents)"
+	}
+	return ""
+}
+
+// writing tells whether a tool writes at all, and what keeps it from making an
+// artifact; "" when it can.
+func (l *loader) writing(t *Tool, artifact string) (cause string, writes bool) {
+	full := artifactDir + "/" + artifact
+	if t.Operation == facts.Execute {
+		// What a program writes is its own affair; only roots limit it.
+		return "", t.mayWrite(full)
+	}
+	for _, target := range t.Targets {
+		if target.Access != facts.Write {
+			continue
+		}
+		writes = true
+		if cause = l.targetObstacle(t, target, artifact, full); cause == "" {
+			return "", true
+		}
+	}
+	return cause, writes
+}
+
+func (l *loader) targetObstacle(t *Tool, target Target, artifact, full string) string {
+	if h := l.handlers[t.Handler]; h != nil && len(h.Suffixes) > 0 &&
+		!slices.ContainsFunc(h.Suffixes, func(s string) bool { return strings.HasSuffix(artifact, s) }) {
+		return t.Name + " writes " + strings.Join(h.Suffixes, ", ")
+	}
+	if target.Template != "" && !t.fits(target, full) {
+		return t.Name + " can't name it as " + printable(target.Template)
+	}
+	if !t.mayWrite(full) {
+		return t.Name + " has no root there"
+	}
+	return ""
+}
+
+// mayWrite tells whether a path of the project may lie in a root for writing.
+// Where an absolute root lies nobody knows here.
+func (t *Tool) mayWrite(full string) bool {
+	return slices.ContainsFunc(t.Roots, func(r Root) bool {
+		return slices.Contains(r.Access, facts.Write) && (isAbsolute(r.Path) || inside(full, r.Path))
+	})
+}
+
+// fits tells whether a target's template can give a path, and, where only one
+// value can, whether the input schema takes that.
+func (t *Tool) fits(target Target, full string) bool {
+	if isAbsolute(target.Template) {
+		return true // where it lies nobody knows here
+	}
+	var expr strings.Builder
+	var params []string
+	for _, part := range splitTemplate(path.Clean(target.Template)) {
+		switch {
+		case !part.placeholder:
+			expr.WriteString(regexp.QuoteMeta(part.text))
+		case part.text == runIDName:
+			expr.WriteString(regexp.QuoteMeta("{" + runIDName + "}"))
+		default:
+			params = append(params, part.text)
+			expr.WriteString("(.*)")
+		}
+	}
+	re, err := regexp.Compile("^(?s:" + expr.String() + ")$")
+	if err != nil {
+		return true
+	}
+	values := re.FindStringSubmatch(full)
+	if values == nil {
+		return false
+	}
+	return len(params) != 1 || takes(property(t.Input.compiled, params[0]), values[1])
+}
+
+// takes tells whether a schema takes a string.
+func takes(s *jsonschema.Schema, value string) (ok bool) {
+	if s == nil {
+		return true
+	}
+	defer func() {
+		if recover() != nil { // as Schema.validate
+			ok = true
+		}
+	}()
+	var invalid *jsonschema.ValidationError
+	return !errors.As(s.Validate(value), &invalid)
+}

@@ -384,6 +384,9 @@ func (p *proposal) result() *ToolResult {
 		Reason: p.out.Verdict.Reasons[0].Code, Reasons: p.out.Public(),
 		RunID: p.run.id, Seq: p.seq, Outcome: p.out,
 	}
+	if p.told != nil {
+		r.Observation = p.done.Observation
+	}
 	if p.err != nil {
 		e := handlerError(p.err)
 		known := engine.GoReason(e.Code, e.Message, "", nil)

@@ -11,6 +11,7 @@ package loop
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/runlens/runlens/internal/executor"
@@ -36,8 +37,64 @@ type Run struct {
 
 // Call answers one call: from what the run has answered before, else through the
 // gate. The error says that what the model would be told could not be kept: the
-// call has ended and is recorded, and the result is not to be told.
+// call has ended and is recorded, res is what came of it, and it is not to be told.
 func (r *Run) Call(ctx context.Context, raw []byte) (res *executor.ToolResult, answered bool, err error) {
-	res = r.Gate.ExecTold(ctx, raw, r.ID, r.Limit, r.Messages.Keep)
+	begin := time.Now()
+	if r.Past != nil {
+		if past, known := r.Past.Answer(raw); known {
+			res = r.recall(past)
+			r.seen(res, begin, true)
+			return res, true, nil
+		}
+	}
+	var lost error
+	res = r.Gate.ExecTold(ctx, raw, r.ID, r.Limit, func(started int64, res *executor.ToolResult) error {
+		lost = r.Messages.Keep(started, res)
+		return lost
+	})
+	// Whatever became of it, the call has ended and its end is recorded, or the
+	// result says that it could not be.
+	r.seen(res, begin, false)
+	if lost != nil {
+		return res, false, fmt.Errorf("keep what the model is told: %w", lost)
+	}
 	return res, false, nil
+}
+
+func (r *Run) seen(res *executor.ToolResult, begin time.Time, answered bool) {
+	if r.Seen != nil {
+		r.Seen(res, time.Since(begin), answered)
+	}
+}
+
+// recall is the result that was told before, else what the ledger knows of it.
+// What was kept counts only when it is the output that the ledger has the digest
+// of: messages.jsonl is nobody's evidence.
+func (r *Run) recall(past *executor.Past) *executor.ToolResult {
+	if kept := r.Messages.told(past); kept != nil {
+		kept.Seq = past.Seq
+		return kept
+	}
+	res := *past.Result
+	res.Seq = past.Seq
+	if res.Observation == "" {
+		res.Observation, res.Cut = executor.Observe(&res, r.limit())
+		if res.Status == executor.StatusSuccess && res.Output == nil && past.OutputDigest != "" {
+			res.Observation = notKept
+		}
+	}
+	return &res
+}
+
+const notKept = "(the tool has run and succeeded; its output was not kept: make the call again under another call_id to see it)"
+
+// recallLimit bounds an observation that is made from the ledger, where no other
+// limit is given.
+const recallLimit = 16 << 10
+
+func (r *Run) limit() int {
+	if r.Limit > 0 {
+		return r.Limit
+	}
+	return recallLimit
 }

@@ -51,6 +51,10 @@ func runCountCategories(ctx context.Context, g *Grant) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return countIn(ctx, f, g)
+}
+
+func countIn(ctx context.Context, f *csvFile, g *Grant) (Result, error) {
 	rules, err := g.rules(f.columns)
 	if err != nil {
 		return Result{}, failed("read rules: %v", err)

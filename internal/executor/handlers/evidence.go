@@ -81,6 +81,10 @@ func runExtractEvidence(ctx context.Context, g *Grant) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return extractFrom(ctx, f, g)
+}
+
+func extractFrom(ctx context.Context, f *csvFile, g *Grant) (Result, error) {
 	c, err := g.collector(f.columns)
 	if err != nil {
 		return Result{}, failed("read rules: %v", err)

@@ -5,14 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/runlens/runlens/internal/facts"
-	"github.com/runlens/runlens/internal/resolve"
 )
 
 // withArgs puts arguments, as JSON, into a grant; they must fit the handler's
@@ -270,41 +267,36 @@ func FuzzEvidence(f *testing.F) {
 	for _, s := range []string{mixed, "a\nx\n", "a;b\n\"x\ny\";z\n", "a,b\n1\nx,x\n", "\xef\xbb\xbfa\r\nｘ  Ｘ\r\n", "a\n\"x", "x,x\n", ""} {
 		f.Add([]byte(s), "x", "a  b", uint8(0), uint16(20))
 	}
-	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte, one, two string, mode uint8, limit uint16) {
 		if !utf8.ValidString(one) || !utf8.ValidString(two) {
 			return
 		}
-		if err := os.WriteFile(filepath.Join(dir, "f.csv"), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		r, err := resolve.Open(resolve.Config{Project: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		o := r.Resolve(resolve.Request{Param: "path", Access: facts.Read, Raw: "f.csv", Requested: "f.csv"})
-		defer o.Close()
 		comma := []rune{',', ';', '\t'}[mode%3]
 		match := []string{matchPart, matchWord, matchCell}[mode/3%3]
-		g := &Grant{
-			Objects: map[string]*resolve.Object{"path": o}, Declared: map[string]string{"path": "f.csv"}, MaxBytes: int64(limit),
-			Args: map[string]any{
-				"delimiter": string(comma), "max_per_category": json.Number("100"), "quote_chars": json.Number("20"),
-				"rules": []any{map[string]any{"category": "c", "match": match, "terms": []any{one, two}}},
-			},
-		}
-		res, err := builtin(t, "extract_evidence").Run(context.Background(), g)
-		if err != nil {
+		file, whole := headOf(data, comma, int(limit))
+		if file == nil {
 			return
 		}
-		head := data[:min(len(data), int(limit))]
-		whole, err := readTable(head, comma, len(head) < len(data))
-		if err != nil {
-			t.Fatalf("evidence from a table that can't be read: %v", err)
+		res, err := extractFrom(context.Background(), file, &Grant{MaxBytes: int64(limit), Args: map[string]any{
+			"max_per_category": json.Number("100"), "quote_chars": json.Number("20"),
+			"rules": []any{map[string]any{"category": "c", "match": match, "terms": []any{one, two}}},
+		}})
+		if err == nil {
+			checkReferences(t, res.Output, whole, []string{one, two}, match)
 		}
-		checkReferences(t, res.Output, whole, []string{one, two}, match)
 	})
+}
+
+// headOf is the head of a file, and its table read apart; nil when it has none.
+func headOf(data []byte, comma rune, limit int) (*csvFile, tableRead) {
+	over := len(data) > limit
+	head := data[:min(len(data), limit)]
+	opened, err := openTable(head, comma, over)
+	if err != nil {
+		return nil, tableRead{}
+	}
+	whole, _ := readTable(head, comma, over)
+	return &csvFile{table: opened, path: "f.csv", size: int64(len(data)), over: over}, whole
 }
 
 func checkReferences(t *testing.T, output map[string]any, whole tableRead, terms []string, match string) {

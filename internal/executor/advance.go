@@ -22,49 +22,53 @@ func (x *Executor) tool(skill, name string) *manifest.Tool {
 	return x.cfg.Tools.Tools[name]
 }
 
-// advance completes the plan's current step when the success that was just
-// recorded is its last one, and its artifacts are there and fit. It is part of
-// the commit of the result: a crash leaves both or neither.
+// advance completes the plan's current step when the success that is recorded
+// now is its last one, and its artifacts are there and fit. It is part of the
+// commit of the result: a crash leaves both or neither.
 func (p *proposal) advance(tx *ledger.Tx, ended string) error {
-	at := p.run.state.Plan.Position()
-	if at.Status != plan.Active || ended != ledger.ToolSucceeded || !p.run.state.Plan.Satisfied() {
-		p.stand(nil)
+	// The run's own progress sees the result once the commit is made.
+	now := p.run.state.Plan.Clone()
+	if ended == ledger.ToolFailed {
+		now.HasFailed(p.started)
+	} else {
+		now.Succeeded(p.started)
+	}
+	at := now.Position()
+	if at.Status != plan.Active || ended != ledger.ToolSucceeded || !now.Satisfied() {
+		p.standing = standing(&now, nil)
 		return nil
 	}
 	found, problems := p.run.checkArtifacts(at.Step.Completion.Artifacts)
 	if len(problems) > 0 {
-		p.stand(problems)
+		p.standing = standing(&now, problems)
 		return nil
 	}
+	now.Completed(at.Step.ID)
+	p.standing = standing(&now, nil)
+	p.standing.Completed = []string{at.Step.ID}
 	_, err := tx.Add(ledger.PlanStepCompleted, stepCompletedEvent{Step: at.Step.ID, Index: at.Index, Result: p.seq, Artifacts: found})
-	p.stand(nil)
-	if p.standing != nil {
-		p.standing.Completed = []string{at.Step.ID}
-	}
 	return err
 }
 
-// stand notes where the run stands in its plan, under the log's lock.
-func (p *proposal) stand(problems []StopReason) {
-	state := &p.run.state.Plan
-	at := state.Position()
-	p.standing = nil
+// standing is where a run stands in its plan; nil without one.
+func standing(progress *plan.Progress, problems []StopReason) *Standing {
+	at := progress.Position()
 	switch at.Status {
 	case plan.None:
+		return nil
 	case plan.Complete:
-		p.standing = &Standing{Status: at.Status}
-	default:
-		s := &Standing{Status: at.Status, Step: at.Step.ID, Title: at.Step.Title, Tools: at.Step.Tools}
-		for _, need := range at.Step.Completion.Succeed {
-			if have := state.Success[need.Tool]; have < need.Times {
-				s.Open = append(s.Open, fmt.Sprintf("%s: %d of %d", need.Tool, have, need.Times))
-			}
-		}
-		for _, problem := range problems {
-			s.Open = append(s.Open, problem.Message)
-		}
-		p.standing = s
+		return &Standing{Status: at.Status}
 	}
+	s := &Standing{Status: at.Status, Step: at.Step.ID, Title: at.Step.Title, Tools: at.Step.Tools}
+	for _, need := range at.Step.Completion.Succeed {
+		if have := progress.Success[need.Tool]; have < need.Times {
+			s.Open = append(s.Open, fmt.Sprintf("%s: %d of %d", need.Tool, have, need.Times))
+		}
+	}
+	for _, problem := range problems {
+		s.Open = append(s.Open, problem.Message)
+	}
+	return s
 }
 
 // Codes of a StopReason.

@@ -194,9 +194,8 @@ func (p *proposal) recordVerdict(ctx context.Context) error {
 			return err
 		}
 		p.checkApproval()
-		err := p.addVerdict(tx)
-		p.stand(nil)
-		return err
+		p.standing = standing(&p.run.state.Plan, nil)
+		return p.addVerdict(tx)
 	})
 }
 

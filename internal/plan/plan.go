@@ -12,6 +12,7 @@ package plan
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -70,6 +71,13 @@ type running struct {
 	Tool  string `json:"tool"`
 	Step  int    `json:"step"`  // value of Done when it was started
 	Retry bool   `json:"retry"` // the step was marked failed then
+}
+
+// Clone returns a copy that shares nothing with p but its plan.
+func (p *Progress) Clone() Progress {
+	c := *p
+	c.Success, c.Running = maps.Clone(p.Success), maps.Clone(p.Running)
+	return c
 }
 
 // Begin starts p over with a plan; nil is none.

@@ -13,15 +13,16 @@ import (
 // data.runlens; none of it has a default here, so a tree that leaves one out
 // does not load.
 type Settings struct {
-	WithheldBytes int64         // strings longer than this are withheld
-	CommandBytes  int64         // command text is kept whole up to this
-	ReadBytes     int64         // a file larger than this needs a smaller max_bytes of its tool
-	WriteBytes    int64         // one call writes at most this
-	Timeout       time.Duration // one decision takes at most this
-	Secrets       []Secret      // sorted by kind
-	Names         Names
-	Budget        Budget            // for doors that Doors does not name
-	Doors         map[string]Budget // "hook", "mcp"
+	WithheldBytes    int64         // strings longer than this are withheld
+	CommandBytes     int64         // command text is kept whole up to this
+	ReadBytes        int64         // a file larger than this needs a smaller max_bytes of its tool
+	WriteBytes       int64         // one call writes at most this
+	ObservationBytes int64         // of one result, a model is shown at most this
+	Timeout          time.Duration // one decision takes at most this
+	Secrets          []Secret      // sorted by kind
+	Names            Names
+	Budget           Budget            // for doors that Doors does not name
+	Doors            map[string]Budget // "hook", "mcp"
 }
 
 // Secret is a framed format that marks a string as a secret.
@@ -64,11 +65,12 @@ func (s *Settings) BudgetOf(door string) Budget {
 func readSettings(data *node, name string, p *problems) Settings {
 	r := settingsReader{root: data.at(folder), name: name, p: p}
 	s := Settings{
-		WithheldBytes: r.number(1, "limits", "withheld_bytes"),
-		CommandBytes:  r.number(1, "limits", "command_bytes"),
-		ReadBytes:     r.number(1, "limits", "read_bytes"),
-		WriteBytes:    r.number(1, "limits", "write_bytes"),
-		Timeout:       time.Duration(r.number(1, "limits", "policy_timeout_ms")) * time.Millisecond,
+		WithheldBytes:    r.number(1, "limits", "withheld_bytes"),
+		CommandBytes:     r.number(1, "limits", "command_bytes"),
+		ReadBytes:        r.number(1, "limits", "read_bytes"),
+		WriteBytes:       r.number(1, "limits", "write_bytes"),
+		ObservationBytes: r.number(1, "limits", "observation_bytes"),
+		Timeout:          time.Duration(r.number(1, "limits", "policy_timeout_ms")) * time.Millisecond,
 		Names: Names{
 			Exact:   r.strings("names", "refused", "exact"),
 			Prefix:  r.strings("names", "refused", "prefix"),

@@ -24,7 +24,7 @@ func small() map[string]string {
     {"gate": "policy", "codes": ["incomplete"]},
     {"gate": "allow", "codes": ["allowed"]}
   ],
-  "limits": {"withheld_bytes": 8192, "command_bytes": 65536, "read_bytes": 5000000, "write_bytes": 2000000, "policy_timeout_ms": 2000},
+  "limits": {"withheld_bytes": 8192, "command_bytes": 65536, "read_bytes": 5000000, "write_bytes": 2000000, "observation_bytes": 16384, "policy_timeout_ms": 2000},
   "budget": {"default": {"in_row": 5, "total": 50, "malformed": 20}, "doors": {"hook": {"in_row": 50, "total": -1, "malformed": 20}}},
   "names": {"refused": {"exact": [".env"], "prefix": [".env."], "suffix": [".env"]}, "allowed": {"suffix": [".example"]}},
   "secrets": {"kinds": {"aws_access_key": "AKIA[0-9A-Z]{16}"}}

@@ -21,7 +21,7 @@ decision := {"verdict": "deny", "reasons": _reasons, "grant": {}} if {
 	_clear
 } else := {"verdict": "allow", "reasons": [_approved(approval)], "grant": _grant} if {
 	approval := _approval
-	_clear
+	_clear_as_approved
 } else := {"verdict": "ask", "reasons": _reasons, "grant": {}} if {
 	_asked
 } else := {"verdict": "deny", "reasons": [_incomplete], "grant": {}}
@@ -32,12 +32,17 @@ _blocked if some _ in data.runlens.rules[_].block
 
 _asked if some _ in data.runlens.rules[_].ask
 
-# The call is clear by itself, whatever the families say. An operation that needs
-# targets has some.
+# The call is clear by itself, whatever the families say.
 _clear if {
+	_complete
+	not _an_unclear_target
+}
+
+# The tool is declared, an operation that needs targets has some, and the command
+# is one of the tool's.
+_complete if {
 	input.tool.declared
 	data.runlens.operations[input.tool.operation].targets in {false, count(input.targets) > 0}
-	not _an_unclear_target
 	not _an_unclear_command
 }
 
@@ -63,23 +68,6 @@ _an_unclear_command if {
 # custom:
 #   code: allowed
 _allowed := {"code": "allowed", "message": "allowed", "param": "", "detail": {}}
-
-# METADATA
-# title: allowed by approval
-# description: A person approved this very call, and the approval has uses left.
-# custom:
-#   code: allowed
-#   message: allowed by approval {approval} of {by}
-_approved(approval) := lib.reason(rego.metadata.rule(), {"approval": approval.seq, "by": approval.by})
-
-# The oldest one that may be used.
-_approval := sort([[approval.seq, approval] | some approval in input.approvals; _usable(approval)])[0][1]
-
-_usable(approval) if {
-	approval.matches_call
-	approval.remaining > 0
-	not approval.expired
-}
 
 # METADATA
 # title: nothing objects, yet the call is not clear

@@ -46,6 +46,7 @@ test_more_calls_that_are_clear if {
 			testing.with_target({"access": "write", "resolution": "absent", "kind": "none", "nlink": 0}),
 			{"tool": {"operation": "write"}},
 		),
+		object.union(testing.with_targets([_listing, {"access": "list", "entry": true}]), {"tool": {"operation": "list"}}),
 		testing.with_command({}),
 		object.union(testing.with_command({}), {"targets": testing.with_target({"access": "execute"}).targets}),
 		object.union(testing.with_targets([]), {"tool": {"operation": "compute"}}),
@@ -79,7 +80,9 @@ test_allow_is_earned if {
 		testing.with_target({"kind": "directory"}),
 		testing.with_target({"kind": "directory", "access": "write", "recursive": true}),
 		testing.with_target({"access": "list"}),
+		testing.with_targets([_listing, {"access": "list", "entry": true, "kind": "fifo"}]),
 		testing.with_target({"access": "unheard_of"}),
+		testing.with_target({"access": "unheard_of", "entry": true}),
 		testing.with_targets([{}, {"handle": false}]),
 		testing.with_command({"argv": ["python"]}),
 	] {
@@ -127,16 +130,16 @@ test_every_family_is_asked if {
 
 test_order_of_the_reasons if {
 	given := {
-		"approval_required", "plan_complete", "plan_failed", "read_only_run", "contract_drift", "sandbox_unavailable",
+		"outcome_unknown", "approval_refused", "approval_required", "plan_complete", "plan_failed", "read_only_run", "contract_drift", "sandbox_unavailable",
 		"command_not_allowed", "content_too_large", "file_too_large", "pseudo_fs", "mount_crossing", "hard_link",
 		"link_target", "not_found", "protected_file", "outside_roots", "invalid_path", "forbidden_path",
 		"argument_withheld", "tool_not_allowed", "unknown_tool",
 	}
 	expected := [
-		"unknown_tool", "tool_not_allowed", "argument_withheld", "forbidden_path", "invalid_path", "outside_roots",
+		"unknown_tool", "tool_not_allowed", "approval_refused", "argument_withheld", "forbidden_path", "invalid_path", "outside_roots",
 		"protected_file", "not_found", "link_target", "hard_link", "mount_crossing", "pseudo_fs", "file_too_large",
 		"content_too_large", "command_not_allowed", "sandbox_unavailable", "contract_drift", "read_only_run",
-		"plan_failed", "plan_complete", "approval_required",
+		"plan_failed", "plan_complete", "outcome_unknown", "approval_required",
 	]
 	_codes == expected with input as testing.base
 		with data.runlens.rules as {"site": {"deny": {_site(code, "x") | some code in given}}}
@@ -207,43 +210,4 @@ test_gates_that_go_to_the_ledger if {
 		} with input as call with data.runlens.rules as {"site": {"deny": {_site(code, "path")}}}
 		reasons == {told}
 	}
-}
-
-test_approval_lifts_an_ask if {
-	asked := {"site": {"ask": {_site("approval_required", "")}}}
-	approval := {
-		"seq": 7, "tool": "read_file", "digest": "sha256:0a", "by": "eve", "expires": "2026-01-02T04:00:00Z",
-		"remaining": 1, "signed": false, "matches_call": true, "expired": false,
-	}
-	unusable := [{"seq": 1, "matches_call": false}, {"seq": 2, "remaining": 0}, {"seq": 3, "expired": true}]
-	stale := [object.union(approval, change) | some change in unusable]
-	later := object.union(approval, {"seq": 9, "by": "bob"})
-
-	lifted := testing.with_facts({"approvals": array.concat(stale, [later, approval])})
-	runlens.decision == {
-		"verdict": "allow",
-		"reasons": [{
-			"code": "allowed",
-			"message": "allowed by approval 7 of eve",
-			"param": "",
-			"detail": {"approval": 7, "by": "eve"},
-		}],
-		"grant": {"max_bytes": 5000000},
-	} with input as lifted with data.runlens.rules as asked
-
-	every one in stale {
-		runlens.decision.verdict == "ask" with input as testing.with_facts({"approvals": [one]}) with data.runlens.rules as asked
-	}
-
-	# It lifts nothing else, and makes nothing clear.
-	every kind in {"deny", "block"} {
-		runlens.decision.verdict == kind with input as lifted
-			with data.runlens.rules as {"site": object.union(asked.site, {kind: {_site("no_access", "")}})}
-	}
-	unknown := object.union(lifted, {"tool": {"declared": false}})
-	runlens.decision.verdict == "ask" with input as unknown with data.runlens.rules as asked
-	runlens.decision == _incomplete with input as unknown with data.runlens.rules as {}
-
-	# Where nothing asks, none is used up.
-	runlens.decision.reasons == [_allowed] with input as lifted
 }

@@ -10,3 +10,12 @@ agent_door if input.run.door in {"hook", "mcp"}
 another_program if input.run.door == "hook"
 
 another_program if input.tool.handler == "external"
+
+# METADATA
+# title: The call may change something
+may_change if input.tool.operation in {"write", "delete", "rename", "execute"}
+
+may_change if {
+	some target in input.targets
+	target.access in {"write", "delete", "execute"}
+}

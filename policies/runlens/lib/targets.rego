@@ -17,6 +17,7 @@ fits(target) if {
 
 # METADATA
 # title: The kind of object suits the access
+# description: A list opens a folder; what it finds there is only shown by name.
 suits(target) if {
 	target.kind == "file"
 	target.access in {"read", "write", "delete", "execute"}
@@ -25,6 +26,12 @@ suits(target) if {
 suits(target) if {
 	target.kind == "directory"
 	target.access == "list"
+}
+
+suits(target) if {
+	target.kind == "file"
+	target.access == "list"
+	target.entry == true
 }
 
 suits(target) if {

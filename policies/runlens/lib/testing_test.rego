@@ -207,3 +207,17 @@ with_command(changed) := object.union(
 	}),
 	{"command": changed},
 )
+
+# An approval of base that may be used.
+approval := {
+	"seq": 7,
+	"tool": "read_file",
+	"digest": "sha256:0a",
+	"by": "eve",
+	"expires": "2026-01-02T04:00:00Z",
+	"remaining": 1,
+	"signed": false,
+	"refused": false,
+	"matches_call": true,
+	"expired": false,
+}

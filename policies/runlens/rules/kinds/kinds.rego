@@ -25,6 +25,7 @@ deny contains lib.reason(rego.metadata.rule(), _detail(target)) if {
 	some target in input.targets
 	target.access == "list"
 	target.kind == "file"
+	not lib.suits(target)
 }
 
 # METADATA

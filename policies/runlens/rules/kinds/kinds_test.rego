@@ -52,6 +52,19 @@ test_folder_where_a_file_is_needed if {
 test_file_where_a_folder_is_needed if {
 	reason := _reason("not_a_directory", "is not a folder", {})
 	kinds.deny == {reason} with input as testing.with_target({"access": "list"})
+	kinds.deny == set() with input as testing.with_target({"access": "unheard_of"})
+}
+
+# Entries of a listed folder are only named.
+test_entries_of_a_folder if {
+	entry := {"param": "path", "access": "list", "entry": true}
+	listed := {"access": "list", "kind": "directory"}
+	every more in [{}, {"size": 900000000}, {"nlink": 5}, {"kind": "directory"}] {
+		kinds.deny == set() with input as testing.with_targets([listed, object.union(entry, more)])
+	}
+	special := _reason("special_file", "is a fifo", {"kind": "fifo"})
+	kinds.deny == {special} with input as testing.with_targets([listed, object.union(entry, {"kind": "fifo"})])
+	kinds.deny == {_folder} with input as testing.with_target({"access": "read", "entry": true, "kind": "directory"})
 }
 
 test_special_files if {

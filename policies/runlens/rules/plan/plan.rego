@@ -30,9 +30,25 @@ block contains lib.reason(rego.metadata.rule(), {"tool": input.call.tool}) if {
 
 # METADATA
 # title: the plan failed
+# description: What was tried again failed each time; another tool of the plan would build on nothing.
 # custom:
 #   code: plan_failed
-#   message: tool {tool} is not allowed, the plan failed
-block contains lib.reason(rego.metadata.rule(), {"tool": input.call.tool}) if {
+#   message: tool {tool} is not allowed, plan step {step} failed and so did {retries} retries
+block contains lib.reason(rego.metadata.rule(), {
+	"tool": input.call.tool,
+	"step": input.plan.step.id,
+	"retries": input.plan.step.retries,
+}) if {
+	input.plan.status == "active"
+	input.plan.step.failed == true
+	input.plan.step.retries >= data.runlens.plan.retries
+}
+
+# METADATA
+# title: nobody knows where the plan stands
+# custom:
+#   code: plan_failed
+#   message: tool {tool} is not allowed, the plan's status {status} is unknown
+block contains lib.reason(rego.metadata.rule(), {"tool": input.call.tool, "status": input.plan.status}) if {
 	not input.plan.status in {"none", "active", "complete"}
 }

@@ -37,6 +37,36 @@ test_tool_of_another_step if {
 
 test_plan_is_over if {
 	plan.block == {_over("plan_complete", "is complete")} with input as _call("complete", ["read_file"])
-	plan.block == {_over("plan_failed", "failed")} with input as _call("failed", ["read_file"])
-	plan.block == {_over("plan_failed", "failed")} with input as _call("unheard_of", ["read_file"])
 }
+
+test_step_failed_for_good if {
+	failed := {
+		"code": "plan_failed",
+		"message": "tool read_file is not allowed, plan step collect failed and so did 3 retries",
+		"param": "",
+		"detail": {"tool": "read_file", "step": "collect", "retries": 3},
+	}
+	call := _failed({"retries": 3})
+	plan.block == {failed} with input as call
+	plan.block == set() with input as call with data.runlens.plan.retries as 4
+	codes := {reason.code | some reason in plan.block} with input as object.union(call, {"call": {"tool": "other"}})
+	codes == {"plan_failed", "step_tool_not_allowed"}
+
+	plan.block == set() with input as _failed({"retries": 2})
+	plan.block == set() with input as _failed({"retries": 9, "failed": false})
+	plan.block == set() with input as object.union(call, {"plan": {"status": "none"}})
+	plan.block == {_over("plan_complete", "is complete")} with input as object.union(call, {"plan": {"status": "complete"}})
+}
+
+test_status_that_nobody_knows if {
+	every status in ["failed", "", "unheard_of"] {
+		plan.block == {{
+			"code": "plan_failed",
+			"message": sprintf("tool read_file is not allowed, the plan's status %s is unknown", [status]),
+			"param": "",
+			"detail": {"tool": "read_file", "status": status},
+		}} with input as _call(status, ["read_file"])
+	}
+}
+
+_failed(step) := object.union(_call("active", ["read_file"]), {"plan": {"step": object.union({"failed": true}, step)}})

@@ -44,26 +44,21 @@ deny contains lib.reason(rego.metadata.rule(), {"drift": input.contract.drift}) 
 #   message: the run is read-only, and {operation} may change something
 deny contains lib.reason(rego.metadata.rule(), {"operation": input.tool.operation}) if {
 	input.run.read_only == true
-	_changes
-}
-
-_changes if input.tool.operation in {"write", "delete", "rename", "execute"}
-
-_changes if {
-	some target in input.targets
-	target.access in {"write", "delete", "execute"}
+	lib.may_change
 }
 
 _used_up contains {"counter": counter, "count": used, "limit": limit} if {
 	some counter, used in input.run.denials
 	used > 0
-	limit := _limit(counter)
-	limit >= 0
+	limit := min(_limits(counter))
 	used >= limit
 }
 
-# The run's own limit, else the door's; -1 sets none.
-_limit(counter) := limit if {
-	limit := input.run.limits[counter]
+# The run's own limit only narrows the door's; below zero sets none.
+_limits(counter) := {limit |
+	some limits in [input.run.limits, _door]
+	limit := limits[counter]
 	limit >= 0
-} else := object.get(data.runlens.budget.doors, input.run.door, data.runlens.budget["default"])[counter]
+}
+
+_door := object.get(data.runlens.budget.doors, input.run.door, data.runlens.budget["default"])

@@ -62,9 +62,23 @@ test_agent_doors_ask_later if {
 
 test_own_limits_of_the_run if {
 	run.deny == {_exhausted("in_row", 2, 2)} with input as _call("cli", {"in_row": 2}, {"in_row": 2})
-	run.deny == set() with input as _call("cli", {"in_row": 5}, {"in_row": 6})
+	run.deny == {_exhausted("in_row", 5, 5)} with input as _call("cli", {"in_row": 5}, {"in_row": 6})
+	run.deny == set() with input as _call("cli", {"in_row": 4}, {"in_row": 6})
+	run.ask == {_exhausted("total", 3, 3)} with input as _call("hook", {"total": 3}, {"total": 3})
+	run.ask == set() with input as _call("hook", {"total": 300}, {"total": -1})
 	run.deny == {_exhausted("total", 1, 0)} with input as _call("cli", {"total": 1}, {"total": 0})
 	run.deny == set() with input as _call("cli", {"total": 0}, {"total": 0})
+}
+
+test_nothing_refused_is_never_too_much if {
+	run.deny == set() with input as _call("cli", {"in_row": 1}, {"total": 0})
+}
+
+test_limit_that_one_side_lacks if {
+	run.deny == {_exhausted("total", 2, 2)} with input as _call("cli", {"total": 2}, {"total": 2})
+		with data.runlens.budget as {"default": {}, "doors": {}}
+	few := json.remove(_call("cli", {"in_row": 5}, {}), ["run/limits/in_row"])
+	run.deny == {_exhausted("in_row", 5, 5)} with input as few
 }
 
 test_contract_matches if {

@@ -53,6 +53,9 @@ func TestNothingWaitsAtAFIFO(t *testing.T) {
 		if _, err := ReadVerifiers(keys); err == nil && name == verifierName {
 			t.Error("a FIFO is read as public key")
 		}
+		if _, err := ReadFoldKey(keys); err == nil && name == foldName {
+			t.Error("a FIFO is read as fold key")
+		}
 		if err := os.Remove(filepath.Join(keys, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -29,6 +29,10 @@ const (
 	foldName     = "fold.key"
 )
 
+const foldKeyLen = 32
+
+var errFoldKey = fmt.Errorf("%s is not %d bytes", foldName, foldKeyLen)
+
 // OpenKeys loads the keys in dir and makes those that are missing; name goes
 // into every signature. dir (0700) must lie outside every project: who can
 // read it can forge heads and caches.
@@ -66,12 +70,12 @@ func OpenKeys(dir, name string) (*Keys, error) {
 		return nil, fmt.Errorf("open keys %s: %w", dir, cause(err))
 	}
 	k.Fold, err = makeOnce(filepath.Join(dir, foldName), func() ([]byte, error) {
-		key := make([]byte, 32)
+		key := make([]byte, foldKeyLen)
 		_, err := rand.Read(key)
 		return key, err
 	})
-	if err == nil && len(k.Fold) != 32 {
-		err = errors.New(foldName + " is not 32 bytes")
+	if err == nil && len(k.Fold) != foldKeyLen {
+		err = errFoldKey
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open keys %s: %w", dir, cause(err))
@@ -165,6 +169,26 @@ func ReadVerifiers(dir string) (note.Verifiers, error) {
 		return nil, fmt.Errorf("read %s: not a verifier key", filepath.Join(dir, verifierName))
 	}
 	return note.VerifierList(v), nil
+}
+
+// ReadFoldKey loads the key of the fold caches in a key directory, under the
+// same conditions as OpenKeys, and makes nothing: for those who only look.
+func ReadFoldKey(dir string) ([]byte, error) {
+	info, err := os.Stat(dir)
+	if err == nil {
+		err = private(info)
+	}
+	var key []byte
+	if err == nil {
+		key, err = readRegular(filepath.Join(dir, foldName))
+	}
+	if err == nil && len(key) != foldKeyLen {
+		err = errFoldKey
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, foldName), cause(err))
+	}
+	return key, nil
 }
 
 // SavedHead reads the head in path as this machine signed it. It is

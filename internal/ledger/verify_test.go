@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -109,6 +110,22 @@ func TestKeys(t *testing.T) {
 	if _, err := ReadVerifiers(t.TempDir()); err == nil {
 		t.Error("a key where there is none")
 	}
+	if key, err := ReadFoldKey(dir); err != nil || !bytes.Equal(key, a.Fold) {
+		t.Errorf("the fold key: %d bytes, %v", len(key), err)
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.Mkdir(empty, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFoldKey(empty); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a fold key where there is none: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(empty, foldName), make([]byte, 31), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFoldKey(empty); err == nil {
+		t.Error("a fold key of 31 bytes")
+	}
 	if _, err := OpenKeys(filepath.Join(t.TempDir(), "x"), "a b+c"); err == nil {
 		t.Error("a name that no note can carry")
 	}
@@ -129,6 +146,9 @@ func TestKeys(t *testing.T) {
 	}
 	if _, err := OpenKeys(dir, "one"); err == nil {
 		t.Error("a directory that the group may enter")
+	}
+	if _, err := ReadFoldKey(dir); err == nil {
+		t.Error("a fold key in a directory that the group may enter")
 	}
 }
 

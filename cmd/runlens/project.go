@@ -210,14 +210,14 @@ func (p *project) open(records bool) (*executor.Executor, *manifest.Set, error) 
 	if err := together(policyErr, toolsErr); err != nil {
 		return nil, nil, err
 	}
-	var key []byte
+	key := p.w.knownKey()
 	if records {
 		key = p.w.cacheKey()
 	}
 	x, err := executor.New(executor.Config{
 		Project: p.dir, Engine: policy, Tools: tools, Handlers: handlers.Builtin(),
 		Places: p.places(), Key: key, Door: "cli",
-		Now: p.w.now, NewID: p.w.newRunID,
+		Now: p.w.now, NewID: p.w.newRunID, Note: p.w.note,
 		Log: func(format string, args ...any) { fmt.Fprintf(p.w.stderr, format+"\n", args...) },
 	})
 	if err != nil {

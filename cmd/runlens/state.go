@@ -77,3 +77,12 @@ func (w *world) cacheKey() []byte {
 	}
 	return keys.Fold
 }
+
+// knownKey is cacheKey for a command that only looks: it makes no key.
+func (w *world) knownKey() []byte {
+	dir, err := w.stateDir()
+	if err != nil || !exists(filepath.Join(dir, "fold.key")) {
+		return nil
+	}
+	return w.cacheKey()
+}

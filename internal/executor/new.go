@@ -33,6 +33,7 @@ type Config struct {
 	Now   func() time.Time
 	NewID func() string                    // a fresh run id
 	Log   func(format string, args ...any) // faults of RunLens itself; nil drops them
+	Note  func(format string, args ...any) // what a person may want to know; nil drops it
 }
 
 // Executor runs calls of one project under one policy and one set of tools. It
@@ -71,6 +72,9 @@ func New(cfg Config) (*Executor, error) {
 	}
 	if cfg.Log == nil {
 		cfg.Log = func(string, ...any) {}
+	}
+	if cfg.Note == nil {
+		cfg.Note = func(string, ...any) {}
 	}
 	places := append(resolve.DefaultPlaces(cfg.Runs), cfg.Places...)
 	resolver, err := resolve.Open(resolve.Config{Project: cfg.Project, Places: places})

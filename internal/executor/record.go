@@ -113,7 +113,7 @@ func (p *proposal) checkCallID() {
 	if p.stopped() || p.call.ID == "" {
 		return
 	}
-	if have, used := p.run.state.Calls[p.call.ID]; used && have.Digest != p.call.Digest() {
+	if used, same := p.run.state.calls.matches(p.call.ID, p.call.Digest()); used && !same {
 		p.fail(codeMalformed, "call_id: was used in this run for another call: give each call its own id")
 	}
 }
@@ -144,10 +144,8 @@ const (
 func (p *proposal) addProposal(tx *ledger.Tx) (seq int64, err error) {
 	if p.out.CallID == "" {
 		name := fmt.Sprintf("c%d", tx.Seq()+1)
-		for taken := true; taken; {
-			if _, taken = p.run.state.Calls[name]; taken {
-				name += "."
-			}
+		for p.run.state.calls.has(name) {
+			name += "."
 		}
 		p.out.CallID = name
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/ledger"
@@ -60,6 +61,7 @@ func (x *Executor) enter(runID string, create bool) (*run, error) {
 		return nil, err
 	}
 	r.log = log
+	x.noteFold(runID, log.Folded())
 	x.runs[runID] = r
 	return r, nil
 }
@@ -87,16 +89,22 @@ func (x *Executor) view(runID string) (*run, error) {
 	if seen := x.seen[runID]; seen != nil && err == nil && seen.size == r.size {
 		return seen, nil
 	}
-	for ev, err := range ledger.Read(r.dir) {
-		if err != nil {
-			return nil, err
-		}
-		if err := r.state.Apply(ev); err != nil {
-			return nil, err
-		}
+	folded, err := ledger.Fold(r.dir, ledger.Options{RunID: runID, State: r.state, Key: x.cfg.Key})
+	if err != nil {
+		return nil, err
 	}
+	x.noteFold(runID, folded)
 	x.seen[runID] = r
 	return r, nil
+}
+
+// slowFold is how long the reading of a run may take before somebody is told.
+const slowFold = 250 * time.Millisecond
+
+func (x *Executor) noteFold(runID string, f ledger.Folded) {
+	if f.Took >= slowFold {
+		x.cfg.Note("run %s: %d events were read again in %.1f s: its fold cache is missing or out of date", runID, f.Events, f.Took.Seconds())
+	}
 }
 
 // arrive looks at the run as a call comes in: what its caller can have learnt

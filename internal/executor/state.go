@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +24,6 @@ type State struct {
 	Denials   facts.Denials          `json:"denials"` // refused since a person last set the counters to zero
 	Refused   facts.Denials          `json:"refused"` // refused, whatever a person did
 	DeniedAt  int64                  `json:"denied_at"`
-	Calls     map[string]callState   `json:"calls"`     // by call_id, given or not
 	Proposal  proposalState          `json:"proposal"`  // the last one
 	Proposals map[int64]openProposal `json:"proposals"` // without a verdict, by seq
 	Waiting   []allowState           `json:"waiting"`   // allows that have not started, oldest first
@@ -33,10 +33,8 @@ type State struct {
 	Plan      plan.Progress          `json:"plan"`
 	Answers   []answerState          `json:"answers"` // of persons: approvals with uses left, and refusals
 	Reset     *answer                `json:"reset"`   // the last one of the counters
-}
 
-type callState struct {
-	Digest string `json:"digest"`
+	calls callIndex // by call_id, given or not; stands behind the JSON in a snapshot
 }
 
 // proposalState is the run's last proposal.
@@ -73,8 +71,7 @@ type runningState struct {
 // NewState returns the state of a run without events.
 func NewState() *State {
 	return &State{
-		Calls: map[string]callState{}, Proposals: map[int64]openProposal{},
-		Running: map[int64]runningState{}, Lost: map[string]int64{},
+		Proposals: map[int64]openProposal{}, Running: map[int64]runningState{}, Lost: map[string]int64{},
 	}
 }
 
@@ -105,7 +102,7 @@ func (s *State) apply(ev *ledger.Event) error {
 		s.Proposal = proposalState{Seq: ev.Seq, Offset: ev.Offset, Digest: p.Digest, CallID: p.CallID, Malformed: p.Malformed}
 		s.Proposals[ev.Seq] = openProposal{After: p.After, Digest: p.Digest}
 		if !p.Malformed {
-			s.Calls[p.CallID] = callState{Digest: p.Digest}
+			s.calls.add(p.CallID, p.Digest)
 		}
 		return nil
 	case ledger.ToolAllowed, ledger.ToolDenied, ledger.ToolBlocked:
@@ -268,8 +265,15 @@ func readProposal(payload []byte) (p proposedEvent, err error) {
 	return p, err
 }
 
-// Snapshot and Restore implement ledger.State.
-func (s *State) Snapshot() ([]byte, error) { return json.Marshal(s) }
+// Snapshot implements ledger.State. It is a line of JSON, and behind it the calls
+// in the form that they are searched in.
+func (s *State) Snapshot() ([]byte, error) {
+	head, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	return s.calls.appendTo(append(head, '\n')), nil
+}
 
 // Restore replaces s by a snapshot, by the state without events when data is
 // nil.
@@ -279,7 +283,11 @@ func (s *State) Restore(data []byte) error {
 		*s = *fresh
 		return nil
 	}
-	if err := json.Unmarshal(data, fresh); err != nil {
+	head, calls, _ := bytes.Cut(data, []byte("\n"))
+	if err := json.Unmarshal(head, fresh); err != nil {
+		return fmt.Errorf("restore fold: %w", err)
+	}
+	if err := fresh.calls.restore(calls); err != nil {
 		return fmt.Errorf("restore fold: %w", err)
 	}
 	*s = *fresh

@@ -1,0 +1,271 @@
+package executor_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/runlens/runlens/internal/executor"
+	"github.com/runlens/runlens/internal/ledger"
+	"github.com/runlens/runlens/internal/manifest"
+)
+
+// withID is a call with a call_id.
+func withID(id string, raw []byte) []byte {
+	return append([]byte(`{"call_id":"`+id+`",`), raw[1:]...)
+}
+
+// TestHistory: what has its final event is answered from it, in turn; what was
+// refused because of where the run stood, and what nobody answered, is not.
+func TestHistory(t *testing.T) {
+	project := sumsProject(t)
+	x := open(t, project, underSkill(t))
+	started(t, x, executor.StartSpec{RunID: "r", Skill: "sums"})
+	ctx := context.Background()
+	blocked, denied, malformed := writeSum(1), propose("read_file", map[string]any{"path": "data/other.txt"}), []byte(`{"name":"read_file",`)
+	var told []*executor.ToolResult
+	for _, raw := range [][]byte{blocked, denied, malformed, withID("a", readNumbers()), withID("b", writeSum(2))} {
+		told = append(told, x.Exec(ctx, raw, "r"))
+	}
+	_, h, err := x.Reopen(ctx, executor.StartSpec{RunID: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := h.Answer(blocked); ok {
+		t.Error("a blocked call has a final answer")
+	}
+	for i, raw := range map[int][]byte{1: denied, 2: malformed} {
+		past, ok := h.Answer(raw)
+		if !ok || past.Started != 0 || past.OutputDigest != "" {
+			t.Fatalf("%s: %v, %+v", raw, ok, past)
+		}
+		want, _ := told[i].JSON()
+		if i == 2 { // what was wrong with bytes that were not admitted is not recorded
+			r := *told[i]
+			r.ErrorMessage, r.Reasons[0].Message = past.Result.ErrorMessage, past.Result.ErrorMessage
+			want, _ = r.JSON()
+		}
+		past.Result.Plan = told[i].Plan // where the run stood then is not part of the answer
+		if got, _ := past.Result.JSON(); !bytes.Equal(got, want) {
+			t.Errorf("answered\n%s\ntold\n%s", got, want)
+		}
+		if _, again := h.Answer(raw); again {
+			t.Errorf("%s was proposed once and answered twice", raw)
+		}
+	}
+	for range 2 { // by its id, as often as it comes
+		past, ok := h.Answer(withID("b", writeSum(2)))
+		if !ok || past.Result.Status != "success" || past.Started == 0 || past.Result.Seq != told[4].Seq || !strings.HasPrefix(past.OutputDigest, "sha256:") {
+			t.Fatalf("%v, %+v", ok, past)
+		}
+	}
+	for _, raw := range [][]byte{withID("b", writeSum(3)), withID("c", writeSum(2)), writeSum(2)} {
+		if past, ok := h.Answer(raw); ok {
+			t.Errorf("%s was answered: %+v", raw, past)
+		}
+	}
+}
+
+// TestLost: a start that nobody saw end. A read runs again, a write asks, and
+// once it is approved and done nothing is lost any more.
+func TestLost(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/feedback.txt", "x")
+	dir := filepath.Join(project, "runs/r")
+	lose := func(raw []byte) {
+		t.Helper()
+		x := open(t, project, nil)
+		if r := x.Exec(context.Background(), raw, "r"); r.Status != "success" {
+			t.Fatal(r.Reason)
+		}
+		// Cut the end off the ledger: the process died before it recorded it.
+		text, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := bytes.LastIndexByte(bytes.TrimSuffix(text, []byte("\n")), '\n')
+		if err := os.WriteFile(filepath.Join(dir, "events.jsonl"), text[:at+1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lose(readCall)
+	x := open(t, project, nil)
+	if r := x.Exec(context.Background(), readCall, "r"); r.Status != "success" {
+		t.Errorf("a read whose end is unknown: %s", r.Reason)
+	}
+	lose(writeSum(1))
+	x = open(t, project, nil)
+	ask := x.Exec(context.Background(), writeSum(1), "r")
+	if ask.Status != "blocked" || ask.ErrorCode != "approval_required" || ask.Reason != "outcome_unknown" {
+		t.Fatalf("a write whose end is unknown: %s %s %s", ask.Status, ask.ErrorCode, ask.Reason)
+	}
+	if r := x.Exec(context.Background(), writeSum(2), "r"); r.Status != "success" {
+		t.Errorf("another write: %s", r.Reason)
+	}
+	_, h, err := x.Reopen(context.Background(), executor.StartSpec{RunID: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if past, ok := h.Answer(writeSum(1)); ok {
+		t.Errorf("an unknown end was given as an answer: %+v", past)
+	}
+	if _, err := x.Approve(context.Background(), executor.AnswerSpec{RunID: "r", Call: ask.Outcome.Proposal, By: "ada", TTL: time.Minute, Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // approved, and then nothing is unknown
+		if r := x.Exec(context.Background(), writeSum(1), "r"); r.Status != "success" {
+			t.Errorf("after the approval: %s", r.Reason)
+		}
+	}
+	if n := count(types(events(t, project, "r")), ledger.ToolUnknown); n != 2 {
+		t.Errorf("%d starts are unknown", n)
+	}
+}
+
+// TestTold: who answers for what a model is told gets each result before it is
+// durable, with the text for the model, and can't stop it from being recorded.
+func TestTold(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/feedback.txt", strings.Repeat("a line of feedback\n", 100))
+	x := open(t, project, func(cfg *executor.Config) { cfg.Log = func(string, ...any) {} })
+	var kept []int64
+	var events0 int
+	tell := func(started int64, r *executor.ToolResult) error {
+		kept = append(kept, started)
+		events0 = len(events(t, project, "r"))
+		if r.Observation == "" {
+			t.Error("the result has no text for the model")
+		}
+		return errors.New("no space")
+	}
+	r := x.ExecTold(context.Background(), readCall, "r", 200, tell)
+	list := events(t, project, "r")
+	if r.Status != "success" || !r.Cut || !strings.Contains(r.Observation, "bytes cut here") || r.Seq != int64(len(list)) {
+		t.Errorf("told %s, cut %v, seq %d: %q", r.Status, r.Cut, r.Seq, r.Observation)
+	}
+	if len(kept) != 1 || kept[0] != 4 || events0 != 4 {
+		t.Errorf("kept %v when the run had %d events", kept, events0)
+	}
+	end := payloadOf[struct {
+		Bytes int64 `json:"observation_bytes"`
+		Cut   bool  `json:"observation_cut"`
+	}](t, list, ledger.ToolSucceeded)
+	if !end.Cut || end.Bytes != int64(len(r.Observation)) {
+		t.Errorf("recorded %+v of %d bytes", end, len(r.Observation))
+	}
+	denied := x.ExecTold(context.Background(), propose("read_file", map[string]any{"path": "../x"}), "r", 0, tell)
+	if denied.Reason != "outside_roots" || kept[len(kept)-1] != 0 || !strings.Contains(denied.Observation, "data/") {
+		t.Errorf("%s, kept %v: %q", denied.Reason, kept, denied.Observation)
+	}
+	sum, err := x.Stop(context.Background(), "r", "input_ended")
+	if err != nil || sum.Truncated != 1 {
+		t.Errorf("%v: %d truncated", err, sum.Truncated)
+	}
+}
+
+// TestSignedApprovals: where the manifest names approvers, only what one of them
+// signed for this run counts.
+func TestSignedApprovals(t *testing.T) {
+	project := canonical(t)
+	secret, public, err := note.GenerateKey(rand.Reader, "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherSecret, _, err := note.GenerateKey(rand.Reader, "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer := func(key string) note.Signer {
+		s, err := note.NewSigner(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	named := func(cfg *executor.Config) {
+		asking(t)(cfg)
+		set := tools(t, "")
+		copied := *set
+		copied.Approvers = []manifest.Approver{{Name: "ada", Key: public}}
+		cfg.Tools = &copied
+	}
+	x := open(t, project, named)
+	ctx := context.Background()
+	ask := func(run string) int64 {
+		t.Helper()
+		r := x.Exec(ctx, writeSum(1), run)
+		if r.Reason != "approval_required" {
+			t.Fatalf("run %s: %s", run, r.Reason)
+		}
+		return r.Outcome.Proposal
+	}
+	spec := executor.AnswerSpec{RunID: "r", Call: ask("r"), By: "ada", TTL: time.Minute, Times: 1}
+	for name, s := range map[string]note.Signer{"unsigned": nil, "another key": signer(otherSecret)} {
+		spec.Signer = s
+		if _, err := x.Approve(ctx, spec); !errors.Is(err, executor.ErrUnsigned) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := x.ResetBudget(ctx, spec); !errors.Is(err, executor.ErrUnsigned) {
+			t.Errorf("%s, the budget: %v", name, err)
+		}
+	}
+	spec.Signer, spec.By = signer(secret), "somebody else"
+	a, err := x.Approve(ctx, spec)
+	if err != nil || !a.Signed {
+		t.Fatalf("%v, %+v", err, a)
+	}
+	granted := payloadOf[map[string]any](t, events(t, project, "r"), ledger.ApprovalGranted)
+	if granted["by"] != "ada" || granted["signed"] != true {
+		t.Errorf("granted %v", granted)
+	}
+
+	// The same signed words in another run, and with more uses in this one, are
+	// no approval; nor is one that was recorded where nobody had to sign.
+	ask("s")
+	granted["times"] = 9
+	for run, payload := range map[string]map[string]any{"r": granted, "s": payloadOf[map[string]any](t, events(t, project, "r"), ledger.ApprovalGranted)} {
+		appended(t, project, run, ledger.ApprovalGranted, payload)
+	}
+	lax := open(t, project, asking(t))
+	ask("u")
+	if _, err := lax.Approve(ctx, executor.AnswerSpec{RunID: "u", Call: 2, By: "ada", TTL: time.Minute, Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	x = open(t, project, named)
+	for _, run := range []string{"s", "u"} {
+		ask(run)
+	}
+	if r := x.Exec(ctx, writeSum(1), "r"); r.Status != "success" {
+		t.Errorf("signed and refused: %s", r.Reason)
+	}
+	ask("r") // the one with nine uses counts for nothing
+}
+
+// appended adds an event to a run as somebody with the same rights could.
+func appended(t *testing.T, project, run, typ string, payload any) {
+	t.Helper()
+	log, err := ledger.Open(filepath.Join(project, "runs", run), ledger.Options{RunID: run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = log.Commit(context.Background(), func(tx *ledger.Tx) error {
+		_, err := tx.Add(typ, json.RawMessage(text))
+		return err
+	})
+	if err := errors.Join(err, log.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

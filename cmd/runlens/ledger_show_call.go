@@ -74,19 +74,32 @@ type verdictWords struct {
 	Reasons  []struct {
 		Code string `json:"code"`
 	} `json:"reasons"`
-	Input *struct {
-		Targets []struct {
-			Requested  string   `json:"requested"`
-			Resolution string   `json:"resolution"`
-			Path       string   `json:"path"`
-			Segments   []string `json:"segments"`
-			InProject  bool     `json:"in_project"`
-			Entry      bool     `json:"entry"`
-		} `json:"targets"`
-		Command struct {
-			Argv []string `json:"argv"`
-		} `json:"command"`
-	} `json:"input"`
+	Input *inputWords `json:"input"`
+}
+
+// inputWords are what the judged input tells.
+type inputWords struct {
+	Targets []struct {
+		Requested  string   `json:"requested"`
+		Resolution string   `json:"resolution"`
+		Path       string   `json:"path"`
+		Segments   []string `json:"segments"`
+		InProject  bool     `json:"in_project"`
+		Entry      bool     `json:"entry"`
+	} `json:"targets"`
+	Command struct {
+		Argv []string `json:"argv"`
+	} `json:"command"`
+}
+
+// project is the project's directory, as a path in it tells; "" when none does.
+func (in *inputWords) project() string {
+	for _, t := range in.Targets {
+		if dir, below := strings.CutSuffix(t.Path, "/"+strings.Join(t.Segments, "/")); t.InProject && below && len(t.Segments) > 0 {
+			return dir
+		}
+	}
+	return ""
 }
 
 // verdictTypes are the events of the verdicts.
@@ -105,6 +118,9 @@ func (t *timeline) judged(ev *ledger.Event) bool {
 	}
 	if points := v.points(t.run); points != "" {
 		c.points = points
+	}
+	if v.Input != nil && t.project == "" {
+		t.project = v.Input.project()
 	}
 	t.join(c, ev)
 	if len(c.seqs) > 2 { // judged before, and that allow is void

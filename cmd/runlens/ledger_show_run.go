@@ -114,7 +114,11 @@ func (t *timeline) answered(ev *ledger.Event) bool {
 	}
 	var paths []string
 	for _, o := range p.Objects {
-		if path := inRun(t.run, o.Path); o.Path != "" && !slices.Contains(paths, path) {
+		path := o.Path
+		if below, ok := strings.CutPrefix(path, t.project+"/"); ok && t.project != "" {
+			path = below
+		}
+		if path = oneWord(inRun(t.run, path), maxPath); o.Path != "" && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
 	}

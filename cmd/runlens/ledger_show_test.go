@@ -44,7 +44,7 @@ var wholeRun = []written{
 	{1, ledger.ToolBlocked, `{"verdict":"ask","reason":"approval_required","call_id":"c11","proposal":11,"reasons":[{"code":"approval_required"}],
 		"input":{"targets":[{"requested":"runs/r1/artifacts/x.json","resolution":"absent","path":"/p/runs/r1/artifacts/x.json","segments":["runs","r1","artifacts","x.json"],"in_project":true}]}}`},
 	{1, ledger.ApprovalRequested, `{"verdict_seq":12,"call_id":"c11","tool":"write_json_file","proposal":11}`},
-	{0, ledger.ApprovalGranted, `{"kind":"call","call":11,"call_id":"c11","tool":"write_json_file","digest":"d","objects":[{"param":"artifact_name","access":"write","path":"runs/r1/artifacts/x.json"}],
+	{0, ledger.ApprovalGranted, `{"kind":"call","call":11,"call_id":"c11","tool":"write_json_file","digest":"d","objects":[{"param":"artifact_name","access":"write","path":"/p/runs/r1/artifacts/x.json"}],
 		"policy_revision":"p","expires":"2026-03-01T10:10:00Z","times":1,"by":"eve","signed":true,"note":"…"}`}, // 14
 	{1, ledger.ModelProposed, `{"call_id":"c15","tool":"write_json_file","call":{"name":"write_json_file","arguments":{"artifact_name":"x.json"}}}`},
 	{1, ledger.ToolAllowed, `{"verdict":"allow","reason":"allowed","call_id":"c15","proposal":15,"reasons":[{"code":"allowed"}],

@@ -35,11 +35,12 @@ const maxHeld = 256
 
 // timeline turns events into lines.
 type timeline struct {
-	out  io.Writer
-	run  string
-	day  string
-	held []entry             // not yet written, by the event that each begins with
-	open map[int64]*callLine // calls without an end, by the seqs of proposal, verdict and start
+	out     io.Writer
+	run     string
+	day     string
+	project string              // its directory, once a verdict has told
+	held    []entry             // not yet written, by the event that each begins with
+	open    map[int64]*callLine // calls without an end, by the seqs of proposal, verdict and start
 
 	steps []stepName // of the plan
 	asked *callLine  // its verdict was the last event, so the request for an approval may follow

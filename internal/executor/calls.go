@@ -17,7 +17,8 @@ import (
 // meets another's half (2^64 tries) gets its own call refused, or one call
 // recorded under two ids; neither lets anything run that was not judged.
 //
-// The zero value is empty. It is not safe for concurrent use.
+// The zero value is empty. Looking up (matches, has) only reads; all else changes
+// it, len and appendTo too.
 type callIndex struct {
 	base   []byte                // records, ascending by id
 	recent map[callHalf]callHalf // that base lacks, or that came later than base's

@@ -20,6 +20,7 @@ type golden struct {
 	tools, door string
 	layout      []string
 	files       map[string][]byte
+	events      []event // of the run that the call is judged in
 	facts       []change
 	rows        []row
 	section     string // that holds what is wanted: want, table or calls
@@ -41,7 +42,7 @@ type change struct {
 	value   json.RawMessage
 }
 
-var known = []string{"call.json", "tools.json", "layout", "door", "facts", "want", "table", "calls", "ledger"}
+var known = []string{"call.json", "tools.json", "layout", "door", "events", "facts", "want", "table", "calls", "ledger"}
 
 func parse(t *testing.T, a *txtar.Archive) *golden {
 	t.Helper()
@@ -64,6 +65,10 @@ func parse(t *testing.T, a *txtar.Archive) *golden {
 		case "layout":
 			c.layout = lines(text)
 			c.needsRoot = slices.ContainsFunc(c.layout, func(l string) bool { return strings.HasPrefix(l, "device ") })
+		case "events":
+			for _, line := range lines(text) {
+				c.events = append(c.events, parseEvent(t, line))
+			}
 		case "facts":
 			for _, line := range lines(text) {
 				c.facts = append(c.facts, parseChange(t, line))
@@ -122,6 +127,9 @@ func (c *golden) parseRows(t *testing.T, sections map[string]string) {
 	}
 	if len(c.rows) == 0 {
 		t.Fatal("a case needs want, table or calls")
+	}
+	if len(c.events) > 0 && c.section != "want" {
+		t.Fatal("an events section goes with a want section")
 	}
 	if _, there := sections["ledger"]; there && (c.section != "want" || c.ledger == "" && !*update) {
 		t.Fatal("a ledger section goes with a want section and is not empty")

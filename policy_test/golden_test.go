@@ -11,6 +11,9 @@
 //	-- <path> --           a file of the project, or with ../ beside it
 //	-- layout --           other things to make, one a line: see lay
 //	-- door --             cli (default), hook or mcp
+//	-- events --           TYPE PAYLOAD a line: the run so far, instead of a fresh
+//	                       one; "$DIGEST" is the call's, "$POLICY" and "$MANIFEST"
+//	                       are the revisions
 //	-- facts --            POINTER = VALUE a line: a state of the run that no
 //	                       call makes, put over the facts before they are judged
 //	-- want --             verdict and codes, then "param = path" for each target
@@ -177,10 +180,11 @@ func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n      ") }
 func (c *golden) judge(t *testing.T, e *engine.Engine, shown map[string]bool) []string {
 	t.Helper()
 	project := c.layOut(t)
+	run := c.layEvents(t, e, project)
 	x := c.open(t, e, project)
 	got := make([]string, 0, len(c.rows))
 	for _, r := range c.rows {
-		out, err := x.Check(context.Background(), []byte(placed(r.call, project)), "")
+		out, err := x.Check(context.Background(), []byte(placed(r.call, project)), run)
 		if err != nil {
 			t.Fatal(err)
 		}

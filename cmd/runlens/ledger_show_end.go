@@ -44,6 +44,9 @@ func (t *timeline) toolEnded(ev *ledger.Event) bool {
 		Told      int64           `json:"observation_bytes"`
 		Cut       bool            `json:"observation_cut"`
 		Artifacts []artifactWords `json:"artifacts"`
+		Facts     struct {
+			Exit *int64 `json:"exit_code"`
+		} `json:"facts"`
 	}
 	if json.Unmarshal(ev.Payload, &p) != nil {
 		return false
@@ -63,7 +66,11 @@ func (t *timeline) toolEnded(ev *ledger.Event) bool {
 			c.below = append(c.below, cutText(p.Message, foreignCut))
 		}
 	default:
-		c.say("", "%s %s", c.result(t.run, p.Bytes, p.Artifacts), took(p.Micros))
+		result := c.result(t.run, p.Bytes, p.Artifacts)
+		if p.Facts.Exit != nil {
+			result = fmt.Sprintf("exit %d, %s", *p.Facts.Exit, strings.TrimPrefix(result, "ok "))
+		}
+		c.say("", "%s %s", result, took(p.Micros))
 	}
 	if p.Truncated {
 		c.say("", "truncated")

@@ -25,6 +25,7 @@ func newApp(w *world) *cli.App {
 		Flags: globalFlags(),
 		Commands: []*cli.Command{
 			w.checkCommand(), w.execCommand(), w.authorizeCommand(), w.ledgerCommand(),
+			w.approveCommand(), w.denyCommand(), w.approverCommand(),
 			w.toolsCommand(), w.policyCommand(), w.initCommand(), w.doctorCommand(), w.versionCommand(),
 		},
 		// What is wrong is said once, by exitCode.
@@ -71,6 +72,7 @@ policy, runs it only when the policy allows it, and writes every step to a ledge
   runlens check call.json             would it be allowed, and why?
   runlens exec call.json              decide, run, record; prints the result
   runlens ledger show RUN             what happened in a run
+  runlens approve RUN CALL            a person's yes to a call that asks for one
   runlens init my-project             a project to start from
 
 Policies and manifests come from the flags, else from the project's policies/ and

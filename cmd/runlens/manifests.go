@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -13,8 +12,10 @@ import (
 	shippedmanifests "github.com/runlens/runlens/manifests"
 )
 
-// toolFiles are the names that a manifest of tools can have.
-var toolFiles = []string{"tools.json", "tools.yaml", "tools.yml"}
+// manifestNames are what makes a directory one of manifests.
+func manifestNames() []string {
+	return append(manifest.FileNames(), manifest.SkillDir, manifest.PlanDir)
+}
 
 // findManifests fixes the manifests: the flag, else the project's manifests/
 // when it holds tools, skills or plans, else a tools.json of the project, else
@@ -33,7 +34,7 @@ func (p *project) findManifests(flag string) error {
 		return nil
 	}
 	dir := p.in("manifests")
-	counts, dirErr := present(dir, append(slices.Clone(toolFiles), "skills", "plans")...)
+	counts, dirErr := present(dir, manifestNames()...)
 	loose, looseErr := present(p.dir, "tools.json")
 	if err := errors.Join(dirErr, looseErr); err != nil {
 		return hinted("mend or remove it: without it the embedded manifests would count", "load manifests: %w", err)
@@ -47,7 +48,7 @@ func (p *project) findManifests(flag string) error {
 	return nil
 }
 
-// loadTools loads the manifests.
+// loadTools loads the manifests: tools, skills and plans.
 func (p *project) loadTools() (*manifest.Set, error) {
 	sources, err := p.toolSources()
 	if err != nil {
@@ -77,7 +78,7 @@ func (p *project) toolSources() ([]manifest.Source, error) {
 		return readManifests(shippedmanifests.FS, "manifests")
 	case manifestDir:
 		// Nobody keeps tools from writing to what a link leads to.
-		for _, name := range slices.Concat(toolFiles, []string{"skills", "plans"}) {
+		for _, name := range manifestNames() {
 			if st, err := os.Lstat(filepath.Join(p.tools.real, name)); err == nil && st.Mode()&fs.ModeSymlink != 0 {
 				return nil, hinted(linkHint, "load manifests %s: %w", filepath.Join(p.tools.path, name), errLink)
 			}
@@ -97,25 +98,22 @@ func (p *project) toolSources() ([]manifest.Source, error) {
 
 const linkHint = "put the file itself there, or name it with --manifests FILE"
 
-// readManifests reads the files of a manifest directory that declare tools.
+// readManifests reads the files of a manifest directory.
 func readManifests(fsys fs.FS, shown string) ([]manifest.Source, error) {
-	var sources []manifest.Source
-	for _, name := range toolFiles {
-		f, err := fsys.Open(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+	sources, err := manifest.Files(fsys, shown)
+	if err != nil {
+		hint := ""
+		if errors.Is(err, errLink) {
+			hint = "put the file itself there"
 		}
-		if err != nil {
-			return nil, hinted("", "load manifests %s: %w", path.Join(shown, name), cause(err))
-		}
-		data, err := readLimited(f, maxManifest)
-		if err := errors.Join(err, f.Close()); err != nil {
-			return nil, hinted("", "load manifests %s: %w", path.Join(shown, name), cause(err))
-		}
-		sources = append(sources, manifest.Source{Name: path.Join(shown, name), Data: data})
+		return nil, hinted(hint, "%w", err)
 	}
-	if len(sources) == 0 {
-		return nil, hinted("tools are declared in tools.json, tools.yaml or tools.yml", "load manifests %s: no manifest of tools in it", shown)
+	if !slices.ContainsFunc(sources, func(s manifest.Source) bool { return s.Kind == manifest.ToolFile }) {
+		hint := "tools are declared in tools.json, tools.yaml or tools.yml"
+		if len(sources) > 0 {
+			hint += " beside skills/ and plans/, which name them"
+		}
+		return nil, hinted(hint, "load manifests %s: no manifest of tools in it", shown)
 	}
 	return sources, nil
 }

@@ -10,7 +10,7 @@ import (
 // approvers reads verifier keys of notes: "name+hash+base64". It never says
 // what stands there: it may be the wrong key.
 func (p place) approvers(n *node) []Approver {
-	const noKey = `a verifier key as "runlens key" prints it: name+hash+key`
+	const noKey = "a verifier key: name+hash+key"
 	if !p.want(n, "approvers", listKind) {
 		return nil
 	}

@@ -12,9 +12,9 @@ func testHandlers() []Handler {
 	const artifacts = "runs/{run_id}/artifacts"
 	out := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"size":{"type":"integer"},"rows":{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}}},"required":["path"],"additionalProperties":false}`)
 	path := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"the file"}},"required":["path"],"additionalProperties":false}`)
-	artifact := func(name, content string) Handler {
+	artifact := func(name, suffix, content string) Handler {
 		return Handler{
-			Name: name, Operations: []string{"write"}, Output: out, Payload: []string{"content"},
+			Name: name, Operations: []string{"write"}, Output: out, Payload: []string{"content"}, Suffixes: []string{suffix},
 			Targets: []Target{{Param: "artifact_name", Access: "write", Template: artifacts + "/{artifact_name}"}},
 			Input:   json.RawMessage(`{"type":"object","properties":{"artifact_name":{"type":"string"},"content":` + content + `},"required":["artifact_name","content"],"additionalProperties":false}`),
 		}
@@ -22,6 +22,8 @@ func testHandlers() []Handler {
 	return []Handler{
 		{Name: "read_file", Operations: []string{"read"}, Input: path, Output: out, Targets: []Target{{Param: "path", Access: "read"}}},
 		{Name: "read_feedback_csv", Operations: []string{"read"}, Input: path, Output: out, Targets: []Target{{Param: "path", Access: "read"}}},
+		{Name: "extract_evidence", Operations: []string{"read"}, Input: path, Output: out, Targets: []Target{{Param: "path", Access: "read"}}},
+		{Name: "count_categories", Operations: []string{"read"}, Input: path, Output: out, Targets: []Target{{Param: "path", Access: "read"}}},
 		{
 			Name: "list_files", Operations: []string{"list"}, Output: out,
 			Input:   json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"recursive":{"type":"boolean"}},"additionalProperties":false}`),
@@ -36,8 +38,8 @@ func testHandlers() []Handler {
 			Name: "write_file", Operations: []string{"write"}, Output: out, Payload: []string{"content"},
 			Targets: []Target{{Param: "path", Access: "write"}},
 		},
-		artifact("write_json_file", `{}`),
-		artifact("write_markdown_file", `{"type":"string"}`),
+		artifact("write_json_file", ".json", `{}`),
+		artifact("write_markdown_file", ".md", `{"type":"string"}`),
 		{Name: "delete_file", Operations: []string{"delete"}, Input: path, Targets: []Target{{Param: "path", Access: "delete"}}},
 		{
 			Name: "rename_file", Operations: []string{"rename"},

@@ -39,9 +39,9 @@ func (l *loader) read(src []Source) (order []string) {
 	if len(src) == 0 {
 		l.at("").add(0, "", "there is no manifest file")
 	}
-	for kind, read := range []func(Source){ToolFile: l.file, PlanFile: l.planFile, SkillFile: l.skillFile} {
+	each := func(kind SourceKind, read func(Source)) {
 		for _, s := range src {
-			if int(s.Kind) != kind {
+			if s.Kind != kind {
 				continue
 			}
 			read(s)
@@ -49,12 +49,15 @@ func (l *loader) read(src []Source) (order []string) {
 				order = append(order, s.Name)
 			}
 		}
-		if kind == int(ToolFile) && len(order) == 0 && len(src) > 0 {
-			l.unread = true
-			l.at("").add(0, "add tools.json, tools.yaml or tools.yml beside skills/ and plans/: they name tools that stand there",
-				"no file declares tools")
-		}
 	}
+	each(ToolFile, l.file)
+	if len(order) == 0 && len(src) > 0 {
+		l.unread = true
+		l.at("").add(0, "add tools.json, tools.yaml or tools.yml beside skills/ and plans/: they name tools that stand there",
+			"no file declares tools")
+	}
+	each(PlanFile, l.planFile)
+	each(SkillFile, l.skillFile)
 	return order
 }
 

@@ -126,6 +126,20 @@ func (w *narrowing) own() string {
 	return "a skill only narrows; the tool is declared in " + w.tool.Where.String()
 }
 
+// ownRoots says which roots the tool itself has for some accesses.
+func (w *narrowing) ownRoots(accesses ...string) string {
+	var own []string
+	for _, r := range w.tool.Roots {
+		if slices.ContainsFunc(accesses, func(a string) bool { return slices.Contains(r.Access, a) }) {
+			own = append(own, quoted(r.Path))
+		}
+	}
+	if own == nil {
+		own = []string{"none"}
+	}
+	return w.own() + ", with " + strings.Join(own, ", ")
+}
+
 // limit lowers a limit, or sets one that the tool does not have.
 func (w *narrowing) limit(f field, limit *int64) {
 	v := w.at.positive(f.value, f.name, "leave it out for the tool's own")
@@ -198,7 +212,7 @@ func (w *narrowing) roots(n *node) {
 
 func (w *narrowing) root(n *node) (Root, bool) {
 	before := len(w.at.problems.list)
-	d := &draft{Tool: &Tool{Absolute: w.tool.Absolute}, at: w.at}
+	d := &draft{Tool: &Tool{Absolute: true}, at: w.at} // an absolute one lies outside those of a tool that has none
 	d.declaredRoot(n)
 	if len(w.at.problems.list) > before || len(d.Roots) != 1 {
 		return Root{}, false
@@ -210,12 +224,12 @@ func (w *narrowing) root(n *node) (Root, bool) {
 		if w.tool.hasRoot(r.Path, a) {
 			has = append(has, a)
 		} else if said {
-			w.at.add(n.line, w.own(), "root %s lies outside the tool's own roots for access %s", quoted(r.Path), quoted(a))
+			w.at.add(n.line, w.ownRoots(a), "root %s lies outside the tool's own roots for access %s", quoted(r.Path), quoted(a))
 		}
 	}
 	if !said {
 		if has == nil {
-			w.at.add(n.line, w.own(), "root %s lies outside the tool's own roots", quoted(r.Path))
+			w.at.add(n.line, w.ownRoots(Accesses()...), "root %s lies outside the tool's own roots", quoted(r.Path))
 		}
 		r.Access = has
 	}

@@ -81,7 +81,11 @@ func (d *skillDraft) planned(own []artifact) {
 		at = d.l.at(p.file)
 		at.subject = "plan " + quoted(p.name) + " of skill " + quoted(d.Name) + ": "
 	case n.kind == objectKind:
-		d.at.unknownKeys(n, []string{"steps"}, "plan: ")
+		for _, f := range n.fields {
+			if f.name != "steps" {
+				d.at.add(f.line, cmp.Or(meant(f.name, []string{"steps"}), "a plan in a skill's file has steps alone"), "plan: unknown key %s", quoted(f.name))
+			}
+		}
 		p = &planDraft{name: d.Name, file: d.at.file}
 		p.steps, p.unsure = d.l.steps(n, d.at)
 	default:
@@ -113,9 +117,9 @@ func (d *skillDraft) follow(p *planDraft, at place) *plan.Plan {
 			if _, known := d.l.where[t.name]; known && !d.unread && !d.lists(t.name) {
 				fix := meant(t.name, namesOf(d.listed))
 				if fix == "" {
-					fix = "add it to the skill's tools"
+					fix = "add it there"
 				}
-				here.add(t.line, fix, "tool %s is none of the skill's", quoted(t.name))
+				here.add(t.line, fix, "tool %s is not among the skill's tools", quoted(t.name))
 			}
 		}
 		called = append(called, s.tools...)

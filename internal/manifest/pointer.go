@@ -56,6 +56,9 @@ func steps(pointer string) []string {
 
 // escapeStep is the inverse of what steps does to one step.
 func escapeStep(name string) string {
+	if isPlainName(name) {
+		return name // as nearly every name
+	}
 	return url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
 }
 

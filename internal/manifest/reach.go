@@ -59,7 +59,7 @@ func (l *loader) artifacts(n *node, at place) (out []artifact) {
 		}
 		here := at
 		here.subject += "artifact " + quoted(p.text) + ": "
-		if cause, fix := pathTrouble(p.text); cause != "" {
+		if cause, fix := pathTrouble(p.text, "the run's artifacts/"); cause != "" {
 			here.add(p.line, fix, "the path %s", cause)
 			continue
 		}
@@ -75,8 +75,9 @@ func (l *loader) artifacts(n *node, at place) (out []artifact) {
 	return out
 }
 
-// pathTrouble says why p is no plain relative path of a file, and what to do.
-func pathTrouble(p string) (cause, fix string) {
+// pathTrouble says why p is no plain path of a file that is counted from from,
+// and what to do.
+func pathTrouble(p, from string) (cause, fix string) {
 	segments := strings.Split(p, "/")
 	switch {
 	case p == "":
@@ -86,7 +87,7 @@ func pathTrouble(p string) (cause, fix string) {
 	case strings.ContainsRune(p, '\\'):
 		return "holds a backslash", "use /"
 	case isAbsolute(p):
-		return "is absolute", ""
+		return "is absolute", "count it from " + from
 	case hasDotDot(p):
 		return `holds ".."`, ""
 	case strings.HasPrefix(p, "~"):
@@ -111,7 +112,11 @@ func (d *skillDraft) makeable(list []artifact, called []named, at place, of stri
 	among := map[string]string{"step": "this or an earlier step", "plan": "the plan's steps", "skill": "the skill"}[of]
 	for _, a := range list {
 		if why := d.obstacle(a.Path, called); why != "" {
-			at.add(a.line, "", "artifact %s: no tool of %s can make it: %s", quoted(a.Path), among, why)
+			fix := "name it otherwise, or add a tool that can"
+			if strings.HasPrefix(a.Path, "artifacts/") || strings.HasPrefix(a.Path, "runs/") {
+				fix = "its path counts from the run's artifacts/"
+			}
+			at.add(a.line, fix, "artifact %s: no tool of %s can make it: %s", quoted(a.Path), among, why)
 		}
 	}
 }

@@ -196,7 +196,7 @@ func (d *skillDraft) inputs() {
 				in.Required = at.boolean(g.value, g.name)
 			case "default":
 				in.Default = at.text(g.value, g.name)
-				if cause, fix := pathTrouble(in.Default); cause != "" && g.value.kind == stringKind && !g.value.bad {
+				if cause, fix := pathTrouble(in.Default, "the project"); cause != "" && g.value.kind == stringKind && !g.value.bad {
 					at.add(g.line, fix, "default %s %s", quoted(in.Default), cause)
 				}
 			}

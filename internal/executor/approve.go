@@ -103,8 +103,8 @@ func (x *Executor) answer(ctx context.Context, spec AnswerSpec, typ string, a an
 		refused := slices.IndexFunc(r.state.Answers, func(have answerState) bool {
 			return have.refuses() && have.Tool == a.Tool && have.Digest == a.Digest
 		})
-		if a.Kind == answerCall && refused >= 0 {
-			return fmt.Errorf("approve call %d: %w: it was refused by %.200q in event %d, which is final", spec.Call, ErrNotAsked, r.state.Answers[refused].By, r.state.Answers[refused].Seq)
+		if a.Kind != answerBudget && refused >= 0 {
+			return fmt.Errorf("answer call %d: %w: it was refused by %.200q in event %d, which is final", spec.Call, ErrNotAsked, r.state.Answers[refused].By, r.state.Answers[refused].Seq)
 		}
 		done.Seq, err = tx.Add(typ, a)
 		return err
@@ -132,7 +132,8 @@ func (c *askedCall) answer(kind string) answer {
 
 // asked finds the proposal that a person answers, and what was judged of it.
 func (x *Executor) asked(spec AnswerSpec) (*askedCall, error) {
-	if err := ledger.CheckRunID(spec.RunID); err != nil {
+	// Opening the run repairs what a crash left; reading alone would not.
+	if _, err := x.enter(spec.RunID, false); err != nil {
 		return nil, err
 	}
 	c := &askedCall{seq: spec.Call}

@@ -677,3 +677,29 @@ func TestAuthorizedByApproval(t *testing.T) {
 		t.Errorf("used %d times", n)
 	}
 }
+
+// TestAnswerAfterTornLine: a person's answer repairs what a crash left, as every
+// other recording does.
+func TestAnswerAfterTornLine(t *testing.T) {
+	project := canonical(t)
+	open(t, project, asking(t)).Exec(context.Background(), writeSum(1), "r")
+	f, err := os.OpenFile(filepath.Join(project, "runs/r/events.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(`{"v":1,"run_id":"r","seq":5`)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	x := open(t, project, asking(t))
+	refuse := executor.AnswerSpec{RunID: "r", Call: 2, By: "ada"}
+	if _, err := x.Refuse(context.Background(), refuse); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Refuse(context.Background(), refuse); !errors.Is(err, executor.ErrNotAsked) {
+		t.Errorf("refused twice: %v", err)
+	}
+	if got := types(events(t, project, "r")); got[len(got)-1] != ledger.ApprovalRefused || got[len(got)-2] != ledger.LedgerRecovered {
+		t.Errorf("the run is %v", got)
+	}
+}

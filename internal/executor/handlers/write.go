@@ -79,7 +79,8 @@ func writeArtifact(name, suffix string, content map[string]any, render func(any)
 			Targets: []manifest.Target{{
 				Param: "artifact_name", Access: facts.Write, Template: artifacts + "/{artifact_name}",
 			}},
-			Payload: []string{"content"},
+			Payload:  []string{"content"},
+			Suffixes: []string{suffix},
 			Input: schema(map[string]any{
 				"artifact_name": map[string]any{
 					"type": "string", "pattern": `[^/]\` + suffix + `$`,

@@ -161,9 +161,9 @@ func settle(raw []byte, list []member, taken map[string]bool) ([]byte, string) {
 	rest := make([]member, 0, len(list)+2)
 	for _, x := range list {
 		switch {
-		case x.key == "id":
+		case strings.EqualFold(x.key, "id"):
 			var id string
-			if json.Unmarshal(x.value, &id) != nil {
+			if x.key != "id" || json.Unmarshal(x.value, &id) != nil {
 				id = ""
 			}
 			ids = append(ids, id)

@@ -22,9 +22,10 @@ func newApp(w *world) *cli.App {
 		Writer:      w.stdout,
 		ErrWriter:   w.stderr,
 		HideVersion: true, HideHelpCommand: true,
-		Flags: globalFlags(),
+		DisableSliceFlagSeparator: true, // a path may hold a comma
+		Flags:                     globalFlags(),
 		Commands: []*cli.Command{
-			w.checkCommand(), w.execCommand(), w.authorizeCommand(), w.ledgerCommand(),
+			w.checkCommand(), w.execCommand(), w.runCommand(), w.authorizeCommand(), w.ledgerCommand(),
 			w.approveCommand(), w.denyCommand(), w.approverCommand(),
 			w.toolsCommand(), w.policyCommand(), w.initCommand(), w.doctorCommand(), w.versionCommand(),
 		},
@@ -71,6 +72,7 @@ policy, runs it only when the policy allows it, and writes every step to a ledge
 
   runlens check call.json             would it be allowed, and why?
   runlens exec call.json              decide, run, record; prints the result
+  runlens run < calls.jsonl           a whole run: calls in, results out
   runlens ledger show RUN             what happened in a run
   runlens approve RUN CALL            a person's yes to a call that asks for one
   runlens init my-project             a project to start from

@@ -114,11 +114,11 @@ func (a *arrangement) flag(words []string) ([]string, error) {
 		}
 		return nil, hinted(hint, "read arguments: unknown flag %s", quoted(shown))
 	}
-	if first := flag.Names()[0]; a.seen[first] {
+	first := flag.Names()[0]
+	if _, many := flag.(*cli.StringSliceFlag); a.seen[first] && !many {
 		return nil, hinted("keep one", "read arguments: flag --%s is given twice", first)
-	} else {
-		a.seen[first] = true
 	}
+	a.seen[first] = true
 	rest := words[1:]
 	_, isBool := flag.(*cli.BoolFlag)
 	switch {

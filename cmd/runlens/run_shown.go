@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/executor"
+)
+
+// seen takes note of an answer.
+func (d *driven) seen(r *executor.ToolResult, took time.Duration, answered bool) {
+	d.shown.line(r, took, answered)
+	if d.broken == nil && codeOf(engine.Deny, r.Reason) == exitBroken {
+		d.broken = fmt.Errorf("run: %s: %s", r.Reason, r.ErrorMessage)
+	}
+}
+
+// seenAndTold is seen where no caller waits for the answers.
+func (d *driven) seenAndTold(r *executor.ToolResult, took time.Duration, answered bool) {
+	d.seen(r, took, answered)
+	_ = d.out(r) // an error ends the run
+}
+
+// progressLines tell a person at a terminal what each call came to, one line each:
+//
+//	3  extract  extract_evidence  allowed  12 ms
+type progressLines struct {
+	w     *world
+	calls int
+}
+
+func (p *progressLines) line(r *executor.ToolResult, took time.Duration, answered bool) {
+	p.calls++
+	if !p.w.stderrTerminal {
+		return
+	}
+	step := "-"
+	if r.Plan != nil {
+		// The step that the call was made in.
+		switch {
+		case len(r.Plan.Completed) > 0:
+			step = r.Plan.Completed[0]
+		case r.Plan.Step != "":
+			step = r.Plan.Step
+		}
+	}
+	when := took.Round(time.Millisecond).String()
+	if answered {
+		when = "answered before"
+	}
+	tool := r.ToolName
+	if tool == "" {
+		tool = "?"
+	}
+	fmt.Fprintf(p.w.stderr, "%4d  %-10s  %-22s  %-32s  %s\n", p.calls, short40(step), short40(tool), outcomeWords(r), when)
+}
+
+// short40 is a name that fits a line; most come from a model.
+func short40(name string) string {
+	const most = 40
+	if len(name) > most {
+		name = strings.ToValidUTF8(name[:most], "") + "…"
+	}
+	return printable(name)
+}
+
+// outcomeWords tell what a call came to.
+func outcomeWords(r *executor.ToolResult) string {
+	if r.Status == executor.StatusSuccess {
+		return "allowed"
+	}
+	return printable(r.Status + " " + r.Reason)
+}
+
+// vouched says that a run's end is checked against something.
+func vouched(t *executor.Task) bool {
+	return t.Skill != nil && (t.Skill.Plan != nil || len(t.Skill.Artifacts) > 0)
+}
+
+// summary tells a person how a run ended:
+//
+//	run r1 failed: 6 calls, 4 allowed, 2 denied; ended by input_ended
+//	refused: outside_roots 2
+//	steps: read, extract
+//	artifact: runs/r1/artifacts/summary.json (1204 bytes)
+//	failed: plan_incomplete: step report (3 of 3) is not complete
+func summary(out io.Writer, id string, s *executor.Summary) {
+	parts := []string{fmt.Sprintf("run %s %s: %s", id, s.Status, counted(s.Calls, "call"))}
+	for _, v := range []struct{ verdict, word string }{{"allow", "allowed"}, {"deny", "denied"}, {"block", "blocked"}, {"ask", "waiting for a person"}} {
+		if n := s.Verdicts[v.verdict]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, v.word))
+		}
+	}
+	fmt.Fprintf(out, "%s; %s\n", strings.Join(parts, ", "), printable(strings.ReplaceAll(s.Cause, "_", " ")))
+	for _, list := range []struct {
+		word   string
+		counts map[string]int64
+	}{{"refused", s.Codes}, {"tools that failed", s.Failures}} {
+		if len(list.counts) > 0 {
+			fmt.Fprintf(out, "%s: %s\n", list.word, printable(countsOf(list.counts)))
+		}
+	}
+	if s.Truncated > 0 {
+		fmt.Fprintf(out, "cut: %s\n", counted(s.Truncated, "result"))
+	}
+	if s.Unknown > 0 {
+		fmt.Fprintf(out, "unknown: %s began and nobody knows how it ended\n", counted(s.Unknown, "call"))
+	}
+	if len(s.Steps) > 0 {
+		fmt.Fprintf(out, "steps: %s\n", printable(strings.Join(s.Steps, ", ")))
+	}
+	for _, a := range s.Artifacts {
+		fmt.Fprintf(out, "artifact: %s (%s)\n", printable(a.Path), counted(a.Bytes, "byte"))
+	}
+	for _, r := range s.Reasons {
+		fmt.Fprintf(out, "failed: %s: %s\n", r.Code, printable(r.Message))
+	}
+}
+
+// countsOf lists counts by name.
+func countsOf(counts map[string]int64) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		words = append(words, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	return strings.Join(words, ", ")
+}
+
+func counted(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -3,6 +3,8 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -103,7 +105,9 @@ func extractFrom(ctx context.Context, f *csvFile, g *Grant) (Result, error) {
 		}
 	}
 	categories, evidence := c.output()
-	return f.result(map[string]any{"row_count": number, "categories": categories, "evidence": evidence}), nil
+	res := f.result(map[string]any{"row_count": number, "categories": categories, "evidence": evidence})
+	res.Observation = c.observation(f, number)
+	return res, nil
 }
 
 // collector gathers evidence, category by category.
@@ -168,6 +172,43 @@ func (c *collector) output() (categories, evidence []any) {
 	}
 	return categories, evidence
 }
+
+// observation is the evidence as text of half the size: what the file says stands
+// in quotation marks, a line each.
+func (c *collector) observation(f *csvFile, rows int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "rows: %d", rows)
+	if f.over {
+		b.WriteString(" in the head of the file; it has more")
+	}
+	b.WriteByte('\n')
+	for i, list := range c.lists {
+		fmt.Fprintf(&b, "\n%s: found %d, quoted %d\n", inQuotes(c.rules[i].category), c.found[i], len(list))
+		for _, item := range list {
+			e := item.(map[string]any)
+			fmt.Fprintf(&b, "- row %d, line %d", e["row"], e["line"])
+			if id, ok := e["id"].(string); ok {
+				b.WriteString(", id " + inQuotes(id))
+			}
+			fmt.Fprintf(&b, ", column %s, term %s: %s\n", inQuotes(e["column"].(string)), inQuotes(e["term"].(string)), inQuotes(e["quote"].(string)))
+		}
+	}
+	if f.problemCount > 0 {
+		fmt.Fprintf(&b, "\nrows left out: %d\n", f.problemCount)
+	}
+	const shown = 10
+	for _, problem := range f.problems[:min(len(f.problems), shown)] {
+		p := problem.(map[string]any)
+		fmt.Fprintf(&b, "- line %d: %s\n", p["line"], p["message"])
+	}
+	if f.problemCount > shown {
+		fmt.Fprintf(&b, "- and %d more\n", f.problemCount-shown)
+	}
+	return b.String()
+}
+
+// inQuotes spells text as a JSON string, so that it ends where it ends.
+func inQuotes(text string) string { return outputText(text) }
 
 // quoteAround cuts cell to about n characters around cell[from:to], and says
 // where in the quote that begins and ends, in characters. What the text before

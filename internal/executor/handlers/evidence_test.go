@@ -127,6 +127,39 @@ func TestQuoteAround(t *testing.T) {
 	}
 }
 
+func TestExtractEvidenceObservation(t *testing.T) {
+	p := newProject(t, map[string]string{"f.csv": mixed})
+	g := withArgs(t, p.grant("path", facts.Read, "f.csv"), "extract_evidence",
+		`{"rules":[{"category":"crash","terms":["crash","absturz"],"columns":["text"]},{"category":"none","terms":["refund"]}],"id_column":"id","max_per_category":2}`)
+	const text = `rows: 6
+
+"crash": found 3, quoted 2
+- row 1, line 2, id "1", column "text", term "crash": "The app CRASHES, then it says \"sorry\""
+- row 2, line 3, id "2", column "text", term "absturz": "Absturz beim Öffnen.\nSchon wieder ein ABSTURZ!"
+
+"none": found 0, quoted 0
+
+rows left out: 1
+- line 7: 1 value where the header has 3
+`
+	if res := run(t, "extract_evidence", g); res.Observation != text {
+		t.Errorf("got\n%s\nwant\n%s", res.Observation, text)
+	}
+	p.put("f.csv", "a\n"+strings.Repeat("\"x\ny\",\n", 14)+"x\n")
+	g = withArgs(t, p.grant("path", facts.Read, "f.csv"), "extract_evidence", `{"rules":[{"category":"c","terms":["x"]}]}`)
+	g.MaxBytes = 101
+	const head = `rows: 0 in the head of the file; it has more
+
+"c": found 0, quoted 0
+
+rows left out: 14
+- line 2: 2 values where the header has 1
+`
+	if res := run(t, "extract_evidence", g); !strings.HasPrefix(res.Observation, head) || !strings.HasSuffix(res.Observation, "- and 4 more\n") {
+		t.Errorf("got\n%s", res.Observation)
+	}
+}
+
 func TestExtractEvidenceOfAHead(t *testing.T) {
 	p := newProject(t, map[string]string{"f.csv": "a\nx1\nx2\nx3\n"})
 	g := withArgs(t, p.grant("path", facts.Read, "f.csv"), "extract_evidence", `{"rules":[{"category":"c","terms":["x"]}]}`)

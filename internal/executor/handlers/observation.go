@@ -22,7 +22,7 @@ func Observation(res Result, limit int) (text string, cut bool) {
 	return preview(visible(text), limit)
 }
 
-func outputText(output map[string]any) string {
+func outputText(output any) string {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

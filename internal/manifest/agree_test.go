@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"os"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -15,13 +16,15 @@ func TestSchemaAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := func(s string) string { return `{"schema_version":1,"tools":{"t":{` + s + `}}}` }
-	const both, neither, loaderAlone = "both take it", "neither takes it", "only the loader refuses it"
+	keys := testKeys(t)
+	approvers := func(list string) string { return `{"schema_version":1,"tools":{},"approvers":` + list + `}` }
 	cases := map[string][]string{
 		both: {
 			seed,
 			string(readFile(t, "../../manifests/tools.json")),
 			`{"schema_version":1,"tools":{},"path":"/usr/bin","record":"full"}`,
 			`{"schema_version":1,"tools":{},"path":["/usr/bin","/bin"],"record":"facts"}`,
+			approvers(`["` + keys["alice"] + `","` + keys["bob"] + `"]`),
 			body(`"operation":"read","description":"","handler":"read_file","max_bytes":1,"timeout_ms":9,"absolute":true,"roots":["/srv",{"path":".","access":["read","list"]}]`),
 			body(`"operation":"write","create_parents":true,"payload":["content"],"targets":[{"param":"path","access":"write","template":"out/{path}","default":"x","recursive":false}]`),
 			body(`"operation":"write","payload":[]`),
@@ -44,6 +47,11 @@ func TestSchemaAgrees(t *testing.T) {
 			`{"schema_version":1,"tools":{},"path":[]}`,
 			`{"schema_version":1,"tools":{},"path":null}`,
 			`{"schema_version":1,"tools":{},"record":"none"}`,
+			approvers(`[]`),
+			approvers(`"` + keys["alice"] + `"`),
+			approvers(`["alice"]`),
+			approvers(`["` + keys["secret"] + `"]`),
+			approvers(`["` + keys["alice"] + `","` + keys["alice"] + `"]`),
 			`{"schema_version":1,"tools":{"1st":{"operation":"read"}}}`,
 			`{"schema_version":1,"tools":{"runlens_x":{"operation":"read"}}}`,
 			`{"schema_version":1,"tools":{"t":null}}`,
@@ -84,6 +92,8 @@ func TestSchemaAgrees(t *testing.T) {
 		loaderAlone: {
 			`{"schema_version":1.0,"tools":{}}`,
 			`{"schema_version":1,"tools":{},"path":"bin"}`,
+			approvers(`["x` + keys["alice"] + `"]`),
+			approvers(`["` + keys["alice"] + `","` + keys["alice 2"] + `"]`),
 			body(`"operation":"read","handler":"reed_file"`),
 			body(`"operation":"search"`),
 			body(`"operation":"read","roots":["/srv"]`),
@@ -96,6 +106,14 @@ func TestSchemaAgrees(t *testing.T) {
 			`{"schema_version":1,"tools":{"t":{"operation":"read"},"t":{"operation":"read"}}}`,
 		},
 	}
+	agree(t, schema, cases, loads)
+}
+
+// Groups of files, by who takes them.
+const both, neither, loaderAlone = "both take it", "neither takes it", "only the loader refuses it"
+
+func agree(t *testing.T, schema *jsonschema.Schema, cases map[string][]string, loads func(string) bool) {
+	t.Helper()
 	for group, files := range cases {
 		for _, data := range files {
 			loads, fits := loads(data), fits(t, schema, data)
@@ -114,16 +132,29 @@ func loads(data string) bool {
 // fits reads data as a plain JSON reader does, duplicates and all.
 func fits(t testing.TB, schema *jsonschema.Schema, data string) bool {
 	t.Helper()
-	n, err := parseTree(Source{Name: "tools.json", Data: []byte(data)}, place{problems: &problems{}}, maxFile)
+	n, err := parseTree(Source{Name: "file", Data: []byte(data)}, place{problems: &problems{}}, maxFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return schema.Validate(n.value()) == nil
 }
 
-// TestShipped holds the embedded manifest to what it promises.
+// TestShipped holds the embedded manifests to what they promise.
 func TestShipped(t *testing.T) {
-	set := load(t, "manifests/tools.json", string(readFile(t, "../../manifests/tools.json")))
+	files, err := Files(os.DirFS("../../manifests"), "manifests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	skills, err := compileText(readFile(t, "../../schemas/skill.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if f.Kind == SkillFile && !fits(t, skills, string(f.Data)) {
+			t.Errorf("%s does not fit schemas/skill.json", f.Name)
+		}
+	}
+	set := mustLoad(t, files)
 	if len(set.Notes) != 0 {
 		t.Errorf("notes %q", set.Notes)
 	}

@@ -10,7 +10,7 @@ import (
 // approvers reads verifier keys of notes: "name+hash+base64". It never says
 // what stands there: it may be the wrong key.
 func (p place) approvers(n *node) []Approver {
-	const noKey = "a verifier key: name+hash+key"
+	const noKey = "name+hash+key, as `runlens approver show NAME` prints it"
 	if !p.want(n, "approvers", listKind) {
 		return nil
 	}

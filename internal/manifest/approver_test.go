@@ -54,7 +54,7 @@ func TestApprovers(t *testing.T) {
 
 func TestApproverRefusals(t *testing.T) {
 	keys := testKeys(t)
-	const noKey = "(a verifier key: name+hash+key)"
+	const noKey = "(name+hash+key, as `runlens approver show NAME` prints it)"
 	for _, c := range []struct {
 		name string
 		list []string

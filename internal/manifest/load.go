@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Load reads manifest files and merges them into one Set. handlers are those
+// Load reads manifest files, in any order, and merges them into one Set. handlers are those
 // that tools may name, beside External. The error is a *LoadError with all that
 // is wrong; the Set is nil then.
 func Load(src []Source, handlers []Handler) (*Set, error) {

@@ -1,10 +1,12 @@
-// Package manifest loads the files in which an operator declares tools.
+// Package manifest loads the files in which an operator declares tools, and the
+// skills and plans that use them.
 //
 // It promises that a Set is total and free of contradictions: every default is
 // filled in, every target names a string parameter of the tool's input schema,
 // every schema is compiled, and two files with the same content (JSON or YAML)
-// have the same Revision. All that is wrong is reported at once, each with file
-// and line.
+// have the same Revision. A skill only narrows: its tools may do nothing that the
+// set's own may not, and no step of its plan waits for what its tools cannot do.
+// All that is wrong is reported at once, each with file and line.
 //
 // It never reads a file, a directory or the network by itself (Files reads the
 // file system it is given), never follows a $ref out of its document, and never
@@ -12,7 +14,7 @@
 // one is needed refuses to load. It judges no call; CheckInput only says whether
 // arguments have the declared shape.
 //
-// Read Load first, then Tool, then Tool.CheckInput.
+// Read Load first, then Tool, then Skill.
 package manifest
 
 import (

@@ -11,18 +11,17 @@ import (
 
 // planDraft is a plan as a file spells it, before a skill uses it.
 type planDraft struct {
-	name   string
-	file   string
-	steps  []stepDraft
-	unsure bool // what its steps may call could not be read
-	used   bool
+	name  string
+	file  string
+	steps []stepDraft // nil: they could not be read
+	used  bool
 }
 
 type stepDraft struct {
 	id, title string
 	subject   string // `step "read": `
 	line      int
-	tools     []named
+	tools     []named // nil: they could not be read
 	succeed   []success
 	artifacts []artifact
 }
@@ -42,7 +41,7 @@ type artifact struct {
 // planFile reads the file of one plan.
 func (l *loader) planFile(src Source) {
 	name := fileName(src.Name)
-	p := &planDraft{name: name, file: src.Name, unsure: true}
+	p := &planDraft{name: name, file: src.Name}
 	if l.plans[name] == nil {
 		l.plans[name] = p // also one that did not load: a skill that names it is not to blame
 	}
@@ -53,7 +52,7 @@ func (l *loader) planFile(src Source) {
 	}
 	at.subject = "plan " + quoted(name) + ": "
 	l.header(root, "plan", name, at, []string{"schema_version", "name", "steps"})
-	p.steps, p.unsure = l.steps(root, at)
+	p.steps = l.steps(root, at)
 }
 
 // planned reads the skill's plan and holds it, and the artifacts that the skill
@@ -86,8 +85,7 @@ func (d *skillDraft) planned(own []artifact) {
 				d.at.add(f.line, cmp.Or(meant(f.name, []string{"steps"}), "a plan in a skill's file has steps alone"), "plan: unknown key %s", quoted(f.name))
 			}
 		}
-		p = &planDraft{name: d.Name, file: d.at.file}
-		p.steps, p.unsure = d.l.steps(n, d.at)
+		p = &planDraft{name: d.Name, file: d.at.file, steps: d.l.steps(n, d.at)}
 	default:
 		d.at.add(n.line, "steps: […], or the name of a file in "+PlanDir+"/", "plan must be an object or a string, not %s", n.kind)
 	}
@@ -96,20 +94,17 @@ func (d *skillDraft) planned(own []artifact) {
 		return
 	}
 	p.used = true
-	d.unsure = d.unsure || p.unsure
-	d.Plan = d.follow(p, at)
 	var called []named
-	for _, s := range p.steps {
-		called = append(called, s.tools...)
-	}
+	d.Plan, called = d.follow(p, at)
+	d.unsure = d.unsure || p.steps == nil
 	d.makeable(own, called, d.at, "plan")
 	d.idle(called)
 }
 
-// follow holds each step to the skill's tools and returns the plan.
-func (d *skillDraft) follow(p *planDraft, at place) *plan.Plan {
-	out := &plan.Plan{Name: p.name}
-	var called []named
+// follow holds each step to the skill's tools and returns the plan, and what its
+// steps call.
+func (d *skillDraft) follow(p *planDraft, at place) (out *plan.Plan, called []named) {
+	out = &plan.Plan{Name: p.name}
 	for _, s := range p.steps {
 		here := at
 		here.subject += s.subject
@@ -123,10 +118,11 @@ func (d *skillDraft) follow(p *planDraft, at place) *plan.Plan {
 			}
 		}
 		called = append(called, s.tools...)
+		d.unsure = d.unsure || s.tools == nil
 		d.makeable(s.artifacts, called, here, "step")
 		out.Steps = append(out.Steps, s.step())
 	}
-	return out
+	return out, called
 }
 
 func (s stepDraft) step() plan.Step {
@@ -166,16 +162,15 @@ func (l *loader) planNotes() {
 
 var stepKeys = []string{"id", "title", "tools", "completion"}
 
-// steps reads the steps of a plan. unsure: some tools of a step could not be
-// read.
-func (l *loader) steps(decl *node, at place) (out []stepDraft, unsure bool) {
+// steps reads the steps of a plan.
+func (l *loader) steps(decl *node, at place) (out []stepDraft) {
 	n := decl.get("steps")
 	switch {
 	case n == nil:
 		at.add(decl.line, "", "steps is missing")
-		return nil, true
+		return nil
 	case !at.want(n, "steps", listKind):
-		return nil, true
+		return nil
 	case len(n.items) == 0:
 		at.add(n.line, "leave the plan out", "steps is empty, so the plan would be complete at once")
 	}
@@ -184,7 +179,7 @@ func (l *loader) steps(decl *node, at place) (out []stepDraft, unsure bool) {
 		here := at
 		here.subject += s.subject
 		if !here.want(item, "the declaration", objectKind) {
-			unsure = true
+			out = append(out, s)
 			continue
 		}
 		if id := item.get("id"); id == nil {
@@ -196,15 +191,14 @@ func (l *loader) steps(decl *node, at place) (out []stepDraft, unsure bool) {
 				s.subject = "step " + quoted(s.id) + ": "
 				here.subject = at.subject + s.subject
 			}
-			if first := slices.IndexFunc(out, func(o stepDraft) bool { return o.id == s.id }); first >= 0 {
+			if first := slices.IndexFunc(out, func(o stepDraft) bool { return o.id == s.id && s.id != "" }); first >= 0 {
 				here.add(id.line, "", "the id is used twice, first in line %d", out[first].line)
 			}
 		}
 		l.step(&s, item, here)
-		unsure = unsure || s.tools == nil
 		out = append(out, s)
 	}
-	return out, unsure
+	return out
 }
 
 func (l *loader) step(s *stepDraft, n *node, at place) {

@@ -286,7 +286,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFilesFollowNothing: a name that is no file is an error, not a gap.
+// TestFilesThatCannotBeRead: a name that is no file is an error, not a gap.
 func TestFilesThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(dir+"/skills", nil, 0o600); err != nil {

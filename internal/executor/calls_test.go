@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/runlens/runlens/internal/ledger"
 )
 
 // TestCallIndex holds the index against a map through operations and snapshots
@@ -87,6 +89,60 @@ func TestCallIndexSnapshot(t *testing.T) {
 	}
 	if err := b.restore(nil); err != nil || b.len() != 0 || b.has("7") {
 		t.Errorf("restored from nothing: %d ids, %v", b.len(), err)
+	}
+}
+
+// TestStateSnapshot: a state that was stored and taken over goes on as the one
+// that was not, and what is no snapshot leaves a state as it was.
+func TestStateSnapshot(t *testing.T) {
+	apply := func(s *State, from, to int64) {
+		t.Helper()
+		for seq := from; seq <= to; seq++ {
+			payload := fmt.Appendf(nil, `{"call_id":"id-%d","digest":"sha256:%d","after":0}`, seq, seq)
+			if err := s.Apply(&ledger.Event{Seq: seq, Type: ledger.ModelProposed, Payload: payload}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	snapshot := func(s *State) []byte {
+		t.Helper()
+		data, err := s.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	straight, stored := NewState(), NewState()
+	apply(straight, 1, 20)
+	apply(stored, 1, 10)
+	data := snapshot(stored)
+	if err := stored.Restore(data); err != nil {
+		t.Fatal(err)
+	}
+	apply(stored, 11, 20)
+	if !bytes.Equal(snapshot(stored), snapshot(straight)) {
+		t.Error("the two differ")
+	}
+	if used, same := stored.calls.matches("id-7", "sha256:7"); !used || !same {
+		t.Errorf("a call id from before: used %t, same %t", used, same)
+	}
+	if used, same := stored.calls.matches("id-7", "sha256:8"); !used || same {
+		t.Errorf("with another call: used %t, same %t", used, same)
+	}
+	if stored.calls.has("id-21") {
+		t.Error("an id that nobody used is used")
+	}
+	before := snapshot(stored)
+	for _, bad := range [][]byte{{}, []byte("{}{}"), data[:len(data)-1], append([]byte("x"), data...)} {
+		if err := stored.Restore(bad); err == nil {
+			t.Errorf("%.20q is taken for a snapshot", bad)
+		}
+	}
+	if !bytes.Equal(before, snapshot(stored)) {
+		t.Error("what is no snapshot changed the state")
+	}
+	if err := stored.Restore(nil); err != nil || stored.Seq != 0 || stored.calls.has("id-7") {
+		t.Errorf("restored from nothing: event %d, %v", stored.Seq, err)
 	}
 }
 

@@ -57,7 +57,7 @@ or ledger. Calls that were refused on the way do not count.`,
 			&cli.StringFlag{Name: "resume", Usage: "go on with the run `ID`"},
 			&cli.BoolFlag{Name: "read-only", Usage: "let nothing be written, deleted or executed"},
 			&cli.StringFlag{Name: "format", Value: "json", Usage: "of the answers: json (whole results), openai (role=tool messages) or anthropic (tool_result blocks); `FORMAT`"},
-			&cli.Int64Flag{Name: "observation-bytes", Usage: "show a model at most so many `BYTES` of a result, head and tail (default: the policy's)", DefaultText: "the policy's"},
+			&cli.Int64Flag{Name: "observation-bytes", Usage: "show a model at most so many `BYTES` of a result, head and tail", DefaultText: "the policy's"},
 		}, providerFlags()),
 		Action: w.drive,
 	}

@@ -11,13 +11,17 @@ import (
 )
 
 // Observe is a result as a model is told it, deterministic and free of what a
-// terminal would obey. What the tool gave, or why it did not run, is cut to limit
-// bytes, head and tail kept, with a mark that says how much is missing; cut says
-// so too. Where the run stands in its plan comes behind it.
+// terminal would obey. What the tool gave is cut to limit bytes, head and tail
+// kept, with a mark that says how much is missing; cut says so too. Why a call did
+// not run is told whole up to 4 KiB, whatever the limit: the model must mend it.
+// Where the run stands in its plan comes behind it.
 //
 // When r.Observation is set it is the tool's own text for a model, uncut, which
 // stands for the output.
 func Observe(r *ToolResult, limit int) (text string, cut bool) {
+	if r.Status != StatusSuccess {
+		limit = max(limit, refusalLimit)
+	}
 	text, cut = handlers.Observation(r.account(), limit)
 	if r.Plan != nil {
 		// Step and tool names come from a manifest: bounded, and spelt out the same way.
@@ -29,6 +33,7 @@ func Observe(r *ToolResult, limit int) (text string, cut bool) {
 
 const (
 	standingLimit = 4 << 10
+	refusalLimit  = 4 << 10
 	// toldLimit bounds the observation of a result that was not made for a model.
 	toldLimit = 16 << 10
 )

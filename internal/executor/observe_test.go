@@ -44,6 +44,14 @@ func TestObserve(t *testing.T) {
 			30, long[:20] + "\n[… 270 of 300 bytes cut here …]\n" + long[290:] + "\n\nnow: read (tools: read_file)", true,
 		},
 		{
+			"a refusal longer than the limit", ToolResult{Status: StatusFailed, Reason: "malformed_call", ErrorMessage: long},
+			30, "failed (malformed_call): " + long, false,
+		},
+		{
+			"a refusal longer than any", ToolResult{Status: StatusFailed, Reason: "x", ErrorMessage: strings.Repeat("a", 4096)},
+			30, "failed (x): " + strings.Repeat("a", 2719) + "\n[… 12 of 4108 bytes cut here …]\n" + strings.Repeat("a", 1365), true,
+		},
+		{
 			"denied",
 			ToolResult{
 				Status: StatusDenied, ErrorCode: "permission_denied", Reason: "forbidden_path", ErrorMessage: "path: .env is an environment file",

@@ -85,7 +85,7 @@ func (x *Executor) answer(ctx context.Context, spec AnswerSpec, typ string, a an
 	if a.By == "" {
 		return nil, errors.New("record answer: it needs the name of a person")
 	}
-	if !a.refuses() && !x.counts(spec.RunID, &a) { // a refusal takes nothing that a signature would have to give
+	if !x.counts(spec.RunID, &a) {
 		return nil, fmt.Errorf("record answer of %.200q: %w", a.By, ErrUnsigned)
 	}
 	r, err := x.enter(spec.RunID, false)

@@ -35,7 +35,7 @@ var arrows = map[string][]string{
 	"policies":             {},
 	"schemas":              {},
 	"manifests":            {},
-	"test/bench":           {},
+	"test/bench":           {"internal/ledger"},
 	"cmd/runlens":          {"*"},
 }
 

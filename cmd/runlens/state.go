@@ -81,8 +81,12 @@ func (w *world) cacheKey() []byte {
 // knownKey is cacheKey for a command that only looks: it makes no key.
 func (w *world) knownKey() []byte {
 	dir, err := w.stateDir()
-	if err != nil || !exists(filepath.Join(dir, "fold.key")) {
+	if err != nil {
 		return nil
 	}
-	return w.cacheKey()
+	key, err := ledger.ReadFoldKey(dir)
+	if err != nil {
+		return nil
+	}
+	return key
 }

@@ -158,13 +158,7 @@ func TestPlannedRun(t *testing.T) {
 		}
 	}
 	list := events(t, project, "r")
-	var done struct {
-		Step      string `json:"step"`
-		Index     int64  `json:"index"`
-		Result    int64  `json:"result_seq"`
-		Artifacts []struct{ Path, Digest string }
-	}
-	done = payloadOf[struct {
+	done := payloadOf[struct {
 		Step      string `json:"step"`
 		Index     int64  `json:"index"`
 		Result    int64  `json:"result_seq"`
@@ -299,8 +293,7 @@ func TestContractDrift(t *testing.T) {
 			x := open(t, project, underSkill(t))
 			spec := executor.StartSpec{RunID: "r", Goal: "add them up", Skill: "sums"}
 			started(t, x, spec)
-			var y *executor.Executor
-			y = open(t, project, func(cfg *executor.Config) {
+			y := open(t, project, func(cfg *executor.Config) {
 				underSkill(t)(cfg)
 				change(t, project, cfg, &spec)
 			})
@@ -517,8 +510,7 @@ func asking(t *testing.T) func(*executor.Config) {
 func TestApproval(t *testing.T) {
 	project := canonical(t)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	var x *executor.Executor
-	x = open(t, project, func(cfg *executor.Config) {
+	x := open(t, project, func(cfg *executor.Config) {
 		asking(t)(cfg)
 		cfg.Now = func() time.Time { return now }
 	})

@@ -23,10 +23,10 @@ func providerFlags() []cli.Flag {
 		&cli.StringFlag{Name: "model", Usage: "`NAME` of the model"},
 		&cli.StringFlag{Name: "key-file", Usage: "`FILE` that holds the API key, readable by its owner alone (default: the key is taken from the environment)"},
 		&cli.StringFlag{Name: "key-env", Value: "OPENAI_API_KEY", Usage: "environment `VARIABLE` that holds the API key"},
-		&cli.IntFlag{Name: "max-turns", Value: 50, Usage: "end after so many answers of the model; 0 for no limit", DefaultText: "50"},
+		&cli.IntFlag{Name: "max-turns", Value: 50, Usage: "end after `N` answers of the model; 0 for no limit", DefaultText: "50"},
 		&cli.DurationFlag{Name: "max-time", Value: 30 * time.Minute, Usage: "end after this `TIME`; 0 for no limit", DefaultText: "30m"},
-		&cli.Int64Flag{Name: "max-tokens", Usage: "end after so many tokens, requests and answers counted; 0 for no limit", DefaultText: "no limit"},
-		&cli.IntFlag{Name: "max-repeats", Value: 3, Usage: "end when one failing call comes so often in a row; 0 for no limit", DefaultText: "3"},
+		&cli.Int64Flag{Name: "max-tokens", Usage: "end after `N` tokens, requests and answers counted; 0 for no limit", DefaultText: "no limit"},
+		&cli.IntFlag{Name: "max-repeats", Value: 3, Usage: "end when one failing call comes `N` times in a row; 0 for no limit", DefaultText: "3"},
 	}
 }
 
@@ -98,6 +98,10 @@ func (w *world) apiKey(c *cli.Context, local bool) (string, error) {
 		return readAPIKey(name)
 	}
 	variable := c.String("key-env")
+	if !isVariable(variable) {
+		// It may be the key itself, and is not repeated.
+		return "", hinted("such as --key-env OPENAI_API_KEY", "read arguments: --key-env: not the name of an environment variable")
+	}
 	key := strings.TrimSpace(w.getenv(variable))
 	if key == "" && (!local || c.IsSet("key-env")) {
 		return "", hinted("set the variable, or name a file with --key-file", "read API key: the environment variable %s is not set", quoted(variable))
@@ -106,6 +110,17 @@ func (w *world) apiKey(c *cli.Context, local bool) (string, error) {
 		return "", hinted("", "read API key: environment variable %s: %w", quoted(variable), err)
 	}
 	return key, nil
+}
+
+// isVariable tells whether a shell can set a variable of this name.
+func isVariable(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // readAPIKey reads a key from a file that only its owner may read, as ssh asks

@@ -82,7 +82,10 @@ test_allow_is_earned if {
 		testing.with_target({"access": "list"}),
 		testing.with_targets([_listing, {"access": "list", "entry": true, "kind": "fifo"}]),
 		testing.with_target({"access": "unheard_of"}),
-		testing.with_target({"access": "unheard_of", "entry": true}),
+		object.union(
+			testing.with_target({"access": "unheard_of", "entry": true}),
+			{"tool": {"roots": [object.union(testing.root, {"access": ["unheard_of"]})]}},
+		),
 		testing.with_targets([{}, {"handle": false}]),
 		testing.with_command({"argv": ["python"]}),
 	] {

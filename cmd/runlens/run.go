@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -204,6 +205,10 @@ func (d *driven) begin(spec executor.StartSpec) (err error) {
 		if err := d.p.mustExist(spec.RunID); err != nil {
 			return err
 		}
+		if !begun(filepath.Join(d.p.in("runs"), spec.RunID)) {
+			return hinted(fmt.Sprintf("`runlens run --run %s`, with what it was started with, starts it", spec.RunID),
+				"open run %s: it broke off before it began", spec.RunID)
+		}
 		if d.task, past, err = d.x.Reopen(ctx, spec); err != nil {
 			return ledgerTrouble(spec.RunID, err)
 		}
@@ -226,6 +231,15 @@ func (d *driven) begin(spec executor.StartSpec) (err error) {
 		Seen: d.seen,
 	}
 	return nil
+}
+
+// begun says whether a run has an event: without one nothing says what it is held
+// to. A ledger that can't be read is for others to complain of.
+func begun(dir string) bool {
+	for range ledger.Read(dir) {
+		return true
+	}
+	return false
 }
 
 // startTrouble adds what to do to an error of a run that does not start.

@@ -358,8 +358,19 @@ func TestChatProber(t *testing.T) {
 		}
 	}
 	if len(verdicts) != 5 || strings.Contains(verdicts[3], `"denial_budget_exhausted"`) || !strings.Contains(verdicts[4], `"denial_budget_exhausted"`) {
-		t.Errorf("%d verdicts, the last %s", len(verdicts), verdicts[len(verdicts)-1])
+		t.Fatalf("%d verdicts, the last %s", len(verdicts), verdicts[len(verdicts)-1])
 	}
+
+	// Resumed, it gets no further, until a person sets the counters to zero.
+	s.resume()
+	s.ends(scripted(t, calls(readNumbers)), loop.ChatLimits{}, loop.CauseBudget, "read_file denied denial_budget_exhausted")
+	if _, err := s.x.ResetBudget(t.Context(), executor.AnswerSpec{RunID: "r1", By: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	s.resume()
+	s.ends(scripted(t, calls(strings.Replace(readNumbers, "call_read", "again", 1)), calls(writeSum), says("done")),
+		loop.ChatLimits{}, loop.CauseModelStopped, readFine, writeFine)
+	s.completed()
 }
 
 // Two calls in one answer are made in order, and each has its own result, however

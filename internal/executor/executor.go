@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/runlens/runlens/internal/call"
@@ -151,6 +152,12 @@ func (p *proposal) checkInput() {
 	if code, message := issues(p.tool.CheckInput(p.call)); code != "" {
 		p.fail(code, message)
 		return
+	}
+	if p.handler != nil && p.handler.Check != nil {
+		if err := p.handler.Check(p.call.Arguments); err != nil {
+			p.fail(codeInvalid, strings.ReplaceAll("arguments."+err.Error(), "\n", "; arguments."))
+			return
+		}
 	}
 	if err := p.render(); err != nil {
 		p.fail(codeInvalid, err.Error())

@@ -695,3 +695,22 @@ func TestAnswerAfterTornLine(t *testing.T) {
 		t.Errorf("the run is %v", got)
 	}
 }
+
+// TestHandlerCheck: what a schema can't say about arguments is told before
+// anything is judged or run, and moves no plan.
+func TestHandlerCheck(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/a.csv", "text\nslow\n")
+	x := open(t, project, nil)
+	rule := map[string]any{"category": "Speed", "terms": []string{"slow"}}
+	same := map[string]any{"category": "speed", "terms": []string{"fast"}}
+	for _, tool := range []string{"extract_evidence", "count_categories"} {
+		r := x.Exec(context.Background(), propose(tool, map[string]any{"path": "data/a.csv", "rules": []any{rule, same}}), "r")
+		if r.ErrorCode != "input_validation_failed" || r.ErrorMessage != "arguments.rules[1].category: the same as that of rules[0]" || !r.Retryable {
+			t.Errorf("%s: %s: %s", tool, r.ErrorCode, r.ErrorMessage)
+		}
+	}
+	if got := types(events(t, project, "r")); slices.Contains(got, ledger.ToolStarted) {
+		t.Errorf("it was started: %v", got)
+	}
+}

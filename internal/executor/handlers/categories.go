@@ -42,7 +42,8 @@ func countCategories() Handler {
 				"uncategorised": json.RawMessage(schema(counted)),
 			})),
 		},
-		Run: runCountCategories,
+		Check: checkRules,
+		Run:   runCountCategories,
 	}
 }
 

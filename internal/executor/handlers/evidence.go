@@ -68,7 +68,8 @@ func extractEvidence() Handler {
 				}, "id"),
 			})),
 		},
-		Run: runExtractEvidence,
+		Check: checkRules,
+		Run:   runExtractEvidence,
 	}
 }
 

@@ -34,6 +34,11 @@ type Handler struct {
 	// reads and writes nothing. It is nil for a tool that writes no content.
 	Render func(args map[string]any) (data []byte, pointer string, err error)
 
+	// Check says, before the decision, what is wrong with arguments that fit the
+	// input schema; it names arguments and not their values. It is nil where the
+	// schema says all.
+	Check func(args map[string]any) error
+
 	// Run does the work. It returns early when ctx ends. Call it through Run,
 	// the function, which holds it to that. Its error is an *Error.
 	Run func(ctx context.Context, g *Grant) (Result, error)

@@ -3,6 +3,7 @@ package handlers
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -145,15 +146,36 @@ func (g *Grant) rules(columns []string) ([]rule, error) {
 	for i, item := range list {
 		u, err := readRule(item, i, columns, usual)
 		wrong = append(wrong, err...)
-		name := fold(u.category).text
-		if first, twice := named[name]; twice {
-			wrong = append(wrong, fmt.Errorf("rules[%d].category: the same as that of rules[%d]", i, first))
-		} else {
-			named[name] = i
-		}
+		wrong = append(wrong, once(named, u.category, i))
 		rules = append(rules, u)
 	}
 	return rules, errors.Join(wrong...)
+}
+
+// checkRules finds what is wrong with rules whatever the file's columns are.
+func checkRules(args map[string]any) error {
+	var wrong []error
+	list, _ := args["rules"].([]any)
+	named := map[string]int{}
+	for i, item := range list {
+		object, _ := item.(map[string]any)
+		object = maps.Clone(object)
+		delete(object, "columns")
+		u, err := readRule(object, i, nil, nil)
+		wrong = append(wrong, err...)
+		wrong = append(wrong, once(named, u.category, i))
+	}
+	return errors.Join(wrong...)
+}
+
+// once notes a category, and is an error when it stands there already.
+func once(named map[string]int, category string, i int) error {
+	name := fold(category).text
+	if first, twice := named[name]; twice {
+		return fmt.Errorf("rules[%d].category: the same as that of rules[%d]", i, first)
+	}
+	named[name] = i
+	return nil
 }
 
 func readRule(item any, i int, columns []string, usual []int) (rule, []error) {

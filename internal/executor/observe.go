@@ -53,8 +53,8 @@ func (r *ToolResult) account() handlers.Result {
 	}
 	fmt.Fprintf(&b, "%s (%s): %s", r.status(), code, r.ErrorMessage)
 	r.writeReasons(&b)
-	if r.asked() {
-		fmt.Fprintf(&b, "\nto approve it, a person runs: runlens approve %s %d", r.RunID, r.Outcome.Proposal)
+	if how := r.approving(); !strings.Contains(r.ErrorMessage, how) {
+		fmt.Fprintf(&b, "\nto approve it, a person runs: %s", how)
 	}
 	if r.Output != nil || r.Observation != "" {
 		printed, _ := handlers.Observation(handlers.Result{Output: r.Output, Observation: r.Observation}, maxAccount)
@@ -74,9 +74,12 @@ func (r *ToolResult) status() string {
 	return r.Status
 }
 
-// asked says that a person's answer is what is missing.
-func (r *ToolResult) asked() bool {
-	return r.Outcome != nil && r.Outcome.Verdict.Effect == engine.Ask && r.Outcome.Proposal > 0
+// approving is the command of the person whose answer is missing; "" when none is.
+func (r *ToolResult) approving() string {
+	if r.Outcome == nil || r.Outcome.Verdict.Effect != engine.Ask || r.Outcome.Proposal == 0 {
+		return ""
+	}
+	return fmt.Sprintf("runlens approve %s %d", r.RunID, r.Outcome.Proposal)
 }
 
 // writeReasons tells every reason that may be told, what it allows instead and

@@ -44,11 +44,13 @@ func TestObserve(t *testing.T) {
 			30, long[:20] + "\n[… 270 of 300 bytes cut here …]\n" + long[290:] + "\n\nnow: read (tools: read_file)", true,
 		},
 		{
-			"a refusal longer than the limit", ToolResult{Status: StatusFailed, Reason: "malformed_call", ErrorMessage: long},
+			"a refusal longer than the limit",
+			ToolResult{Status: StatusFailed, Reason: "malformed_call", ErrorMessage: long},
 			30, "failed (malformed_call): " + long, false,
 		},
 		{
-			"a refusal longer than any", ToolResult{Status: StatusFailed, Reason: "x", ErrorMessage: strings.Repeat("a", 4096)},
+			"a refusal longer than any",
+			ToolResult{Status: StatusFailed, Reason: "x", ErrorMessage: strings.Repeat("a", 4096)},
 			30, "failed (x): " + strings.Repeat("a", 2719) + "\n[… 12 of 4108 bytes cut here …]\n" + strings.Repeat("a", 1365), true,
 		},
 		{
@@ -102,6 +104,14 @@ func TestObserve(t *testing.T) {
 			"blocked (approval_required): tool a needs the approval of a person\n" +
 				"to approve it, a person runs: runlens approve r1 7",
 			false,
+		},
+		{
+			"asked, and the message says how to approve it",
+			ToolResult{
+				Status: StatusBlocked, Reason: "approval_required", ErrorMessage: "no; a person can approve it: runlens approve r1 7", RunID: "r1",
+				Outcome: &Outcome{Proposal: 7, Verdict: engine.Verdict{Effect: engine.Ask}},
+			},
+			1000, "blocked (approval_required): no; a person can approve it: runlens approve r1 7", false,
 		},
 		{
 			"failed with what was printed",

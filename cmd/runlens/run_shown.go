@@ -114,13 +114,20 @@ func summary(out io.Writer, id string, s *executor.Summary) {
 	if len(s.Steps) > 0 {
 		fmt.Fprintf(out, "steps: %s\n", printable(strings.Join(s.Steps, ", ")))
 	}
-	for _, a := range s.Artifacts {
+	for i, a := range s.Artifacts {
+		if i == maxListed {
+			fmt.Fprintf(out, "artifact: … and %d more\n", len(s.Artifacts)-i)
+			break
+		}
 		fmt.Fprintf(out, "artifact: %s (%s)\n", printable(a.Path), counted(a.Bytes, "byte"))
 	}
 	for _, r := range s.Reasons {
 		fmt.Fprintf(out, "failed: %s: %s\n", r.Code, printable(r.Message))
 	}
 }
+
+// maxListed is how many artifacts a person is told; the ledger has them all.
+const maxListed = 20
 
 // countsOf lists counts by name.
 func countsOf(counts map[string]int64) string {

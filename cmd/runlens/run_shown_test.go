@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,21 @@ unknown: 1 call began and nobody knows how it ended
 steps: one, two
 failed: artifact_missing: artifact a\x1b: is not there
 `
+	if out.String() != want {
+		t.Errorf("told:\n%swant:\n%s", out.String(), want)
+	}
+}
+
+// A run of many files does not flood the terminal.
+func TestSummaryOfManyFiles(t *testing.T) {
+	var s executor.Summary
+	files := strings.TrimSuffix(strings.Repeat(`{"path":"a","bytes":1},`, 22), ",")
+	if err := json.Unmarshal([]byte(`{"status":"completed","cause":"input_ended","artifacts":[`+files+`]}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	summary(&out, "r1", &s)
+	want := "run r1 completed: 0 calls; input ended\n" + strings.Repeat("artifact: a (1 byte)\n", 20) + "artifact: … and 2 more\n"
 	if out.String() != want {
 		t.Errorf("told:\n%swant:\n%s", out.String(), want)
 	}

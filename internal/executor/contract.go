@@ -137,6 +137,10 @@ type expectation struct {
 	readOnly    bool
 }
 
+func (e expectation) empty() bool {
+	return e.goal == "" && e.skill == "" && len(e.inputs) == 0 && !e.readOnly
+}
+
 // contractFacts say whether a call is judged under what run_started fixed.
 func (r *run) contractFacts() facts.Contract {
 	c := &r.state.Contract

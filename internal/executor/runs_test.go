@@ -714,3 +714,31 @@ func TestHandlerCheck(t *testing.T) {
 		t.Errorf("it was started: %v", got)
 	}
 }
+
+// TestReopen: the same input by another spelling is the same, and a run without
+// a contract can't be held to one afterwards.
+func TestReopen(t *testing.T) {
+	project := sumsProject(t)
+	x := open(t, project, underSkill(t))
+	ctx := context.Background()
+	started(t, x, executor.StartSpec{RunID: "r", Skill: "sums"})
+	for _, path := range []string{"./data//in/numbers.txt", filepath.Join(project, "data/in/numbers.txt")} {
+		task, _, err := x.Reopen(ctx, executor.StartSpec{RunID: "r", Inputs: map[string]string{"numbers": path}})
+		if err != nil || task.Inputs["numbers"] != "data/in/numbers.txt" || task.Skill == nil {
+			t.Fatalf("%v, %+v", err, task)
+		}
+		if r := x.Exec(ctx, propose("list_run_files", map[string]any{}), "r"); r.Reason != "tool_not_allowed" {
+			t.Errorf("%s: %s", path, r.ErrorMessage)
+		}
+	}
+	started(t, x, executor.StartSpec{RunID: "bare"})
+	for _, spec := range []executor.StartSpec{{Goal: "g"}, {Skill: "sums"}, {ReadOnly: true}, {Inputs: map[string]string{"numbers": "data/other.txt"}}} {
+		spec.RunID = "bare"
+		if _, _, err := x.Reopen(ctx, spec); !errors.Is(err, executor.ErrNoContract) {
+			t.Errorf("%+v: %v", spec, err)
+		}
+	}
+	if _, _, err := x.Reopen(ctx, executor.StartSpec{RunID: "bare"}); err != nil {
+		t.Error(err)
+	}
+}

@@ -75,6 +75,13 @@ func (x *Executor) Start(ctx context.Context, spec StartSpec) (*Task, error) {
 	return task, nil
 }
 
+// ErrNoEvents is a run that was to be gone on with and has not begun.
+var ErrNoEvents = errors.New("the run has no events")
+
+// ErrNoContract is a run without a contract that was to be gone on with under a
+// goal, a skill, inputs or read-only: nothing would hold it to them.
+var ErrNoContract = errors.New("the run was started without a goal, so it can't be held to one now")
+
 // Reopen is Start for a run that has events. A goal, skill or input in spec that
 // is not the run's own is no error: every call of this Executor in that run is
 // judged with that drift, which the shipped policy denies as contract_drift.
@@ -83,10 +90,16 @@ func (x *Executor) Reopen(ctx context.Context, spec StartSpec) (*Task, *History,
 	if err != nil {
 		return nil, nil, err
 	}
+	expect := expectation{goal: spec.Goal, skill: spec.Skill, inputs: x.inputPaths(spec.Inputs), readOnly: spec.ReadOnly}
 	var c contract
 	err = r.log.View(ctx, func(ledger.Head) error {
-		c = r.state.Contract
-		r.expect = expectation{goal: spec.Goal, skill: spec.Skill, inputs: spec.Inputs, readOnly: spec.ReadOnly}
+		switch c = r.state.Contract; {
+		case r.state.Seq == 0:
+			return fmt.Errorf("reopen run %s: %w", r.id, ErrNoEvents)
+		case c.Goal == "" && !expect.empty():
+			return fmt.Errorf("reopen run %s: %w", r.id, ErrNoContract)
+		}
+		r.expect = expect
 		return nil
 	})
 	if err != nil {
@@ -203,6 +216,20 @@ func (x *Executor) inputs(skill *manifest.Skill, given map[string]string) ([]con
 		list = append(list, in)
 	}
 	return list, errors.Join(problems...)
+}
+
+// inputPaths are the paths of inputs as a contract has them; one that leads to
+// nothing is left as it is.
+func (x *Executor) inputPaths(given map[string]string) map[string]string {
+	paths := maps.Clone(given)
+	for name, path := range given {
+		o := x.resolver.Resolve(resolve.Request{Param: name, Access: facts.Read, Raw: path, Requested: path, Absolute: true})
+		if o.Facts.Resolution == facts.OK && o.Facts.InProject {
+			paths[name] = relative(o.Facts)
+		}
+		o.Close()
+	}
+	return paths
 }
 
 // input is one file as it is now.

@@ -187,6 +187,64 @@ func (l *loader) targetObstacle(t *Tool, target Target, artifact, full string) s
 	return ""
 }
 
+// readable refuses a default input that no tool of the skill may read or list: the
+// model would be sent to a file that it cannot see. It goes by the names, after
+// narrowing; a tool whose reading nobody knows here is given the benefit of the doubt.
+func (d *skillDraft) readable() {
+	if d.unsure {
+		return
+	}
+	for _, in := range d.Inputs {
+		if trouble, _ := pathTrouble(in.Default, "the project"); trouble != "" {
+			continue // none, or reported
+		}
+		if !slices.ContainsFunc(d.Names, func(name string) bool { return d.Tools[name].mayRead(in.Default) }) {
+			at := d.at
+			at.subject += "input " + quoted(in.Name) + ": "
+			at.add(d.decl.get("inputs").get(in.Name).lineOf("default"), d.readingRoots(),
+				"no tool of the skill can read the default %s", quoted(in.Default))
+		}
+	}
+}
+
+// readingRoots says where the skill's tools read.
+func (d *skillDraft) readingRoots() string {
+	var dirs []string
+	for _, name := range d.Names {
+		for _, r := range d.Tools[name].Roots {
+			reads := slices.Contains(r.Access, facts.Read) || slices.Contains(r.Access, facts.List)
+			if reads && d.Tools[name].targetsReads() && !slices.Contains(dirs, quoted(r.Path)) {
+				dirs = append(dirs, quoted(r.Path))
+			}
+		}
+	}
+	if dirs == nil {
+		return "list a tool that reads"
+	}
+	slices.Sort(dirs)
+	return "name one below " + strings.Join(dirs, " or ") + ", or give a tool that reads a root there"
+}
+
+// targetsReads tells whether a call of the tool names something to read or list.
+func (t *Tool) targetsReads() bool {
+	return slices.ContainsFunc(t.Targets, func(g Target) bool { return g.Access == facts.Read || g.Access == facts.List })
+}
+
+// mayRead tells whether a call of the tool may read or list a path of the project.
+func (t *Tool) mayRead(full string) bool {
+	if t.Operation == facts.Execute || t.Handler == External && len(t.Targets) == 0 {
+		return true // what another program reads is its own affair
+	}
+	return slices.ContainsFunc(t.Targets, func(g Target) bool {
+		if g.Access != facts.Read && g.Access != facts.List || g.Template != "" && !t.fits(g, full) {
+			return false
+		}
+		return slices.ContainsFunc(t.Roots, func(r Root) bool {
+			return slices.Contains(r.Access, g.Access) && (isAbsolute(r.Path) || inside(full, r.Path))
+		})
+	})
+}
+
 // mayWrite tells whether a path of the project may lie in a root for writing.
 // Where an absolute root lies nobody knows here.
 func (t *Tool) mayWrite(full string) bool {

@@ -83,3 +83,39 @@ func TestReachOfSeveral(t *testing.T) {
 	mustLoad(t, src(json+","+markdown))
 	refusals(t, src(markdown+","+json)...)
 }
+
+// TestReachOfInputs: which tools can read a default input, with the same benefit
+// of the doubt.
+func TestReachOfInputs(t *testing.T) {
+	for _, c := range []struct {
+		tool, input string
+		reads       bool
+	}{
+		{`"operation":"read","roots":["data"]`, "data/a.csv", true},
+		{`"operation":"read","roots":["./data/"]`, "data/deep/a.csv", true},
+		{`"operation":"read","roots":["data"]`, "data", true},
+		{`"operation":"read","roots":["data"]`, "database/a.csv", false},
+		{`"operation":"read","roots":["."]`, "a.csv", true},
+		{`"operation":"read"`, "a.csv", false},
+		{`"operation":"read","roots":[{"path":"data","access":["read"]},{"path":"logs","access":["list"]}]`, "logs/a", false},
+		{`"operation":"read","roots":["/srv"],"absolute":true`, "a.csv", true},
+		{`"operation":"read","roots":["."],"targets":[{"param":"name","template":"data/{name}.csv"}]`, "data/a.csv", true},
+		{`"operation":"read","roots":["."],"targets":[{"param":"name","template":"data/{name}.csv"}]`, "data/a.txt", false},
+		{`"operation":"read","handler":"external","roots":["data"],"targets":[{"param":"path"}]`, "a.csv", false},
+		{`"operation":"list","roots":["data"]`, "data/a.csv", true},
+		{`"operation":"write"`, "data/a.csv", false},
+		{`"operation":"write","roots":["data"]`, "data/a.csv", false},
+		{`"operation":"execute","commands":[["make"]]`, "a.csv", true},
+		{`"operation":"compute","handler":"external","input_schema":{"type":"object"}`, "a.csv", true},
+	} {
+		_, err := Load([]Source{
+			{Name: "tools.json", Data: []byte(`{"schema_version":1,"tools":{"t":{` + c.tool + `}}}`)},
+			{Name: "skills/s.json", Kind: SkillFile, Data: []byte(`{"schema_version":1,"name":"s","goal":"g","tools":["t"],"inputs":{"in":{"default":"` + c.input + `"}}}`)},
+		}, testHandlers())
+		if err != nil && !strings.Contains(err.Error(), "no tool of the skill can read the default ") {
+			t.Errorf("%s: %v", c.tool, err)
+		} else if reads := err == nil; reads != c.reads {
+			t.Errorf("%s reads %s: %t, want %t (%v)", c.tool, c.input, reads, c.reads, err)
+		}
+	}
+}

@@ -81,6 +81,7 @@ func (l *loader) skillFile(src Source) {
 	d.placeholders()
 	d.allow()
 	d.narrow()
+	d.readable()
 	d.limits()
 	d.planned(d.ownArtifacts())
 	if len(l.problems.list) > before {

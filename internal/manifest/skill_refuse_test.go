@@ -57,6 +57,11 @@ func TestSkillRefusals(t *testing.T) {
 		{"no command", bare + "narrow: {run_tests: {commands: []}}\n", `5: skill "s": narrow "run_tests": commands is empty, so nothing could run (leave the tool out of tools)`},
 		{"commands on a read", bare + "narrow: {read_file: {commands: [[go, test]]}}\n", `5: skill "s": narrow "read_file": commands is for operation "execute", not "read" (leave it out)`},
 
+		// default inputs
+		{"default in no root", bare[:strings.Index(bare, ", run_tests")] + "]\ninputs:\n  rows:\n    description: the rows\n    default: exports/rows.csv\n", `8: skill "s": input "rows": no tool of the skill can read the default "exports/rows.csv" (name one below "data" or "logs", or give a tool that reads a root there)`},
+		{"default narrowed away", bare[:strings.Index(bare, ", run_tests")] + "]\nnarrow: {read_file: {roots: [data/feedback, logs]}}\ninputs:\n  rows: {default: data/rows.csv}\n", `7: skill "s": input "rows": no tool of the skill can read the default "data/rows.csv" (name one below "data/feedback" or "logs", or give a tool that reads a root there)`},
+		{"default that nobody reads", "schema_version: 1\nname: s\ngoal: g\ntools: [write_json_file]\ninputs: {rows: {default: data/rows.csv}}\n", `5: skill "s": input "rows": no tool of the skill can read the default "data/rows.csv" (list a tool that reads)`},
+
 		// roots
 		{"roots empty", bare + "narrow: {read_file: {roots: []}}\n", `5: skill "s": narrow "read_file": roots is empty, so nothing could be touched (leave it out for the tool's own, or name a directory)`},
 		{"roots as text", bare + "narrow: {read_file: {roots: data}}\n", `5: skill "s": narrow "read_file": roots must be a list, not a string`},

@@ -38,7 +38,7 @@ func (t *timeline) proposed(ev *ledger.Event) bool {
 		return false
 	}
 	c := &callLine{
-		head: eventHead(ev), id: oneWord(callID(p.CallID, ev.Seq), maxID), tool: oneWord(p.Tool, maxTool),
+		head: eventHead(ev), id: idWord(callID(p.CallID, ev.Seq)), tool: oneWord(p.Tool, maxTool),
 		points: callWords(p.Call, ""), state: "not judged",
 	}
 	if p.Tool == "" {
@@ -231,12 +231,20 @@ func inRun(run, path string) string {
 	return path
 }
 
+// idWord is a call's own name, cut to its column. Names that a model's server
+// makes begin alike, so the end is kept.
+func idWord(id string) string {
+	if strings.Contains(id, " ") {
+		id = fmt.Sprintf("%q", id)
+	}
+	return cutTail(id, idWidth)
+}
+
 // The columns of a call's line; a longer word moves what stands behind it.
 const (
-	idWidth     = 5
-	toolWidth   = 17
+	idWidth     = 8
+	toolWidth   = 19
 	pointsWidth = 22
-	maxID       = 12
 	maxTool     = 40
 )
 

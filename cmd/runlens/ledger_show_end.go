@@ -68,7 +68,7 @@ func (t *timeline) toolEnded(ev *ledger.Event) bool {
 	default:
 		result := c.result(t.run, p.Bytes, p.Artifacts)
 		if p.Facts.Exit != nil {
-			result = fmt.Sprintf("exit %d, %s", *p.Facts.Exit, strings.TrimPrefix(result, "ok "))
+			result = fmt.Sprintf("exit %d, %s", *p.Facts.Exit, result)
 		}
 		c.say("", "%s %s", result, took(p.Micros))
 	}
@@ -90,7 +90,7 @@ func (c *callLine) result(run string, output int64, made []artifactWords) string
 	for _, a := range made {
 		c.below = append(c.below, "wrote "+a.in(run))
 	}
-	return fmt.Sprintf("ok %s B", commas(output))
+	return fmt.Sprintf("gave %s B", commas(output))
 }
 
 // alone writes an event of a call whose line is written already, or that names

@@ -57,7 +57,7 @@ func (t *timeline) started(ev *ledger.Event) bool {
 		t.steps = p.Plan.Steps
 		t.write(section(fmt.Sprintf("step %s (1 of %d)", described(t.steps[0].ID, t.steps[0].Title), len(t.steps))))
 	}
-	t.write(fmt.Sprintf("%5s  %-8s  %s%s%s%s", "seq", "time", pad("call", idWidth), pad("tool", toolWidth), pad("what", pointsWidth), "result"))
+	t.write(fmt.Sprintf("%5s  %-8s  %s%s%s%s", "#", "time", pad("call", idWidth), pad("tool", toolWidth), pad("what", pointsWidth), "result"))
 	return true
 }
 

@@ -79,47 +79,47 @@ var wholeRun = []written{
 
 const wholeTimeline = `run r1, 2026-03-01 UTC
     1  10:00:00  started by cli, policy 123456789abc, manifest aa
-                        goal   Say what hurts
-                        skill  feedback: Feedback analysis
-                        input  feedback: data/f.csv  1,234 B ff
+                           goal   Say what hurts
+                           skill  feedback: Feedback analysis
+                           input  feedback: data/f.csv  1,234 B ff
 ── step read: Read it (1 of 2) ──
-  seq  time      call   tool               what                    result
-    2  10:00:00  call_longer…  read_feedback_csv  data/f.csv
-                        ok 91,234 B 1.2 ms, truncated, 8,000 B of it told
-    3  10:00:01  c3     write_json_file    artifacts/x.json        blocked step_tool_not_allowed
-    7  10:00:03  c7     read_file          "data/a  ok" → /etc/passwd
-                        denied outside_roots, hard_link
+    #  time      call      tool                 what                    result
+    2  10:00:00  …_column  read_feedback_csv    data/f.csv
+                           gave 91,234 B 1.2 ms, truncated, 8,000 B of it told
+    3  10:00:01  c3        write_json_file      artifacts/x.json        blocked step_tool_not_allowed
+    7  10:00:03  c7        read_file            "data/a  ok" → /etc/passwd
+                           denied outside_roots, hard_link
 ── step read complete (1 of 2) ──
 ── next: write: Write \x1b[2Jit ──
-   11  10:00:05  c11    write_json_file    artifacts/x.json        asks approval_required
+   11  10:00:05  c11       write_json_file      artifacts/x.json        asks approval_required
    14  10:00:06  eve approved call 11: write_json_file artifacts/x.json
-                        1 use until 2026-03-01T10:10:00Z, signed
-   15  10:00:07  c15    write_json_file    artifacts/x.json
-                        by approval 14, 0 uses left, wrote 1,300 B 123456789abc 0.4 ms
+                           1 use until 2026-03-01T10:10:00Z, signed
+   15  10:00:07  c15       write_json_file      artifacts/x.json
+                           by approval 14, 0 uses left, wrote 1,300 B 123456789abc 0.4 ms
 ── step write complete (2 of 2) ──
-                        has    artifacts/x.json  1,300 B 123456789abc
-   21  10:00:10  c21    run_tests          python -c "print(1)\u202e x"
-                        failed handler_timeout 60.0 s
-                        took\nlonger
-   25  10:00:12  c25    (not a call)       3 B 0123456789ab        denied malformed_call
-   27  10:00:13  c27    delete_file        data/old  allowed, not started, denied object_changed
+                           has    artifacts/x.json  1,300 B 123456789abc
+   21  10:00:10  c21       run_tests            python -c "print(1)\u202e x"
+                           failed handler_timeout 60.0 s
+                           took\nlonger
+   25  10:00:12  c25       (not a call)         3 B 0123456789ab        denied malformed_call
+   27  10:00:13  c27       delete_file          data/old  allowed, not started, denied object_changed
    30  10:00:14  eve\x1b[1m reset the budget of refused calls, unsigned
    31  10:00:15  bob refused call 3: write_json_file, unsigned
    32  10:00:15  note  the window\nis open
-   33  10:00:16  c33    wait               sleep 60                no end: it may have happened
+   33  10:00:16  c33       wait                 sleep 60                no end: it may have happened
    36  10:00:17  recovered  7 bytes of a torn line were set aside
    38  10:00:18  approval_refused  {"by":["odd\u001b"]}
-   39  10:00:19  c39    read_file          {"path":"data/a"}       not judged
+   39  10:00:19  c39       read_file            {"path":"data/a"}       not judged
 ── run failed ──
    40  10:00:19  input_ended, after 4.1s
-                        reason     artifact_missing: report.md is not there
-                        calls      9: allow 4, deny 3, ask 1, block 1
-                        codes      allowed 4, outside_roots 1
-                        failures   handler_timeout 1
-                        truncated  1
-                        no end     1
-                        steps      read, write
-                        artifact   artifacts/x.json  1,300 B 123456789abc
+                           reason     artifact_missing: report.md is not there
+                           calls      9: allow 4, deny 3, ask 1, block 1
+                           codes      allowed 4, outside_roots 1
+                           failures   handler_timeout 1
+                           truncated  1
+                           no end     1
+                           steps      read, write
+                           artifact   artifacts/x.json  1,300 B 123456789abc
 `
 
 // TestTimeline holds the timeline to a run of two processes, word for word.

@@ -140,8 +140,8 @@ func refs(ev *ledger.Event) (proposal, verdict, started int64) {
 // Every line begins with the number and the time of its event; what does not
 // fit stands below, from belowAt on.
 const (
-	lineWidth = 100
-	belowAt   = "                        "
+	lineWidth = 104
+	belowAt   = "                           "
 )
 
 // line holds an event's own line, and lines that belong below it.

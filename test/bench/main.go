@@ -3,12 +3,14 @@
 // Command bench runs RunLens' benchmarks and prints them as ratios against
 // baselines measured in the same run: single times say little on a shared
 // machine. Run it with `make bench`, which builds bin/runlens and bin/opa first.
+// A part of it runs alone with `go run ./test/bench -only longrun`.
 package main
 
 import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,8 +52,21 @@ var differences = []struct {
 	{"decision above bare evaluation, ns", "BenchmarkDecide", "BenchmarkBareEval", 15_000},
 }
 
+// parts are what can be measured alone, in order; each prints its figures and
+// says how many were missed.
+var parts = []struct {
+	name string
+	run  func() (int, error)
+}{{"go", benchmarkRatios}, {"processes", processes}, {"longrun", longRun}}
+
 func main() {
-	missed, err := run()
+	only := flag.String("only", "", "measure these `PARTS` alone, parted by commas: go, processes, longrun")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	missed, err := run(*only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
@@ -62,7 +77,34 @@ func main() {
 	}
 }
 
-func run() (missed int, err error) {
+// run measures the parts that only names; all of them when it is empty.
+func run(only string) (missed int, err error) {
+	var known, wanted []string
+	for _, p := range parts {
+		known = append(known, p.name)
+	}
+	if only != "" {
+		wanted = strings.Split(only, ",")
+	}
+	for _, name := range wanted {
+		if !slices.Contains(known, name) {
+			return 0, fmt.Errorf("read arguments: -only: unknown part %q (one of %s)", name, strings.Join(known, ", "))
+		}
+	}
+	for _, p := range parts {
+		if wanted != nil && !slices.Contains(wanted, p.name) {
+			continue
+		}
+		more, err := p.run()
+		if missed += more; err != nil {
+			return missed, err
+		}
+	}
+	return missed, nil
+}
+
+// benchmarkRatios holds the Go benchmarks against their baselines.
+func benchmarkRatios() (missed int, err error) {
 	times, err := benchmarks()
 	if err != nil {
 		return 0, err
@@ -77,12 +119,6 @@ func run() (missed int, err error) {
 	}
 	for _, d := range differences {
 		missed += show(d.what, median(times[d.of])-median(times[d.over]), d.limit, false)
-	}
-	for _, part := range []func() (int, error){processes, longRun} {
-		more, err := part()
-		if missed += more; err != nil {
-			return missed, err
-		}
 	}
 	return missed, nil
 }

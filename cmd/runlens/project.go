@@ -297,7 +297,7 @@ func (p *project) mustExist(id string) error {
 		hint = fmt.Sprintf("%s is there, and holds no events.jsonl", filepath.Join(p.in("runs"), id))
 	}
 	if hint == "" {
-		hint = "`runlens exec` and `runlens ledger append` make runs; --project says where they are"
+		hint = "`runlens run`, `runlens exec` and `runlens ledger append` make runs; --project says where they are"
 	}
 	return hinted(hint, "open run %s: no such run in %s", id, p.in("runs"))
 }

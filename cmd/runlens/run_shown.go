@@ -28,7 +28,9 @@ func (d *driven) seenAndTold(r *executor.ToolResult, took time.Duration, answere
 
 // progressLines tell a person at a terminal what each call came to, one line each:
 //
-//	3  extract  extract_evidence  allowed  12 ms
+//	3  extract       extract_evidence      data/feedback.csv             12ms  allowed
+//
+// What is too long for its column is cut.
 type progressLines struct {
 	w     *world
 	calls int
@@ -39,7 +41,7 @@ func (p *progressLines) line(r *executor.ToolResult, took time.Duration, answere
 	if !p.w.stderrTerminal {
 		return
 	}
-	step := "-"
+	step, tool, target := "-", "?", "-"
 	if r.Plan != nil {
 		// The step that the call was made in.
 		switch {
@@ -49,24 +51,51 @@ func (p *progressLines) line(r *executor.ToolResult, took time.Duration, answere
 			step = r.Plan.Step
 		}
 	}
-	when := took.Round(time.Millisecond).String()
+	if r.ToolName != "" {
+		tool = r.ToolName
+	}
+	if words := targetWords(r, 26); words != "" {
+		target = words
+	}
+	when, outcome := took.Round(time.Millisecond).String(), outcomeWords(r)
 	if answered {
-		when = "answered before"
+		when, outcome = "-", outcome+", answered before"
 	}
-	tool := r.ToolName
-	if tool == "" {
-		tool = "?"
-	}
-	fmt.Fprintf(p.w.stderr, "%4d  %-10s  %-22s  %-32s  %s\n", p.calls, short40(step), short40(tool), outcomeWords(r), when)
+	fmt.Fprintf(p.w.stderr, "%4d  %s%s%s%8s  %s\n", p.calls,
+		pad(cutHead(step, 12), 12), pad(cutHead(tool, 20), 20), pad(target, 26), when, outcome)
 }
 
-// short40 is a name that fits a line; most come from a model.
-func short40(name string) string {
-	const most = 40
-	if len(name) > most {
-		name = strings.ToValidUTF8(name[:most], "") + "…"
+// targetWords are what a call points at first, as it was asked for: a path, else
+// a command, cut to most characters; "" when it points at nothing, or nothing is known of it.
+func targetWords(r *executor.ToolResult, most int) string {
+	if r.Outcome == nil || r.Outcome.Input == nil {
+		return ""
 	}
-	return printable(name)
+	if in := r.Outcome.Input; len(in.Targets) > 0 {
+		return cutTail(inRun(r.RunID, in.Targets[0].Requested), most)
+	} else if in.Command.Present {
+		return cutHead(argvWords(in.Command.Argv), most)
+	}
+	return ""
+}
+
+// cutHead is the head of a word that most come from a model, at most most
+// characters long and safe to print.
+func cutHead(word string, most int) string {
+	runes := []rune(printable(word))
+	if len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return string(runes)
+}
+
+// cutTail is cutHead for a path, of which the end says more.
+func cutTail(word string, most int) string {
+	runes := []rune(printable(word))
+	if len(runes) > most {
+		return "…" + string(runes[len(runes)-most+1:])
+	}
+	return string(runes)
 }
 
 // outcomeWords tell what a call came to.
@@ -91,7 +120,7 @@ func vouched(t *executor.Task) bool {
 //	failed: plan_incomplete: step report (3 of 3) is not complete
 func summary(out io.Writer, id string, s *executor.Summary) {
 	parts := []string{fmt.Sprintf("run %s %s: %s", id, s.Status, counted(s.Calls, "call"))}
-	for _, v := range []struct{ verdict, word string }{{"allow", "allowed"}, {"deny", "denied"}, {"block", "blocked"}, {"ask", "waiting for a person"}} {
+	for _, v := range []struct{ verdict, word string }{{"allow", "allowed"}, {"deny", "denied"}, {"block", "blocked"}, {"ask", "asked"}} {
 		if n := s.Verdicts[v.verdict]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, v.word))
 		}

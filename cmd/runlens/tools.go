@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,7 +15,7 @@ func (w *world) toolsCommand() *cli.Command {
 		Usage: "print the declared tools as a model sees them",
 		Description: `Name, description and input schema of each tool, never its handler, roots or limits.
 How many were loaded stands on stderr. With --skill exactly those that a run under
-the skill may call.
+the skill may call; ` + "`runlens skills NAME`" + ` says the rest of it.
 
   runlens tools --format openai > tools.openai.json
   loaded_tools=2 schema_version=1`,
@@ -58,24 +57,6 @@ func (w *world) tools(c *cli.Context) error {
 	}
 	w.loaded(set)
 	return w.write(specs)
-}
-
-// skill finds a declared skill.
-func (p *project) skill(set *manifest.Set, name string) (*manifest.Skill, error) {
-	if s := set.Skills[name]; s != nil {
-		return s, nil
-	}
-	hint := didYouMean(name, set.SkillNames)
-	switch {
-	case hint != "":
-	case len(set.SkillNames) > 0:
-		hint = "one of: " + strings.Join(set.SkillNames, ", ")
-	case p.tools.kind == manifestFile || p.tools.kind == looseFile:
-		hint = "skills stand in a directory of manifests, beside the file of tools: skills/NAME.yaml"
-	default:
-		hint = "a skill is declared in manifests/skills/NAME.yaml"
-	}
-	return nil, hinted(hint, "find skill: unknown skill %s", quoted(name))
 }
 
 // loaded says on stderr what was loaded.

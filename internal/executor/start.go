@@ -147,7 +147,7 @@ func (x *Executor) terms(id string, spec StartSpec) (*contract, *Task, error) {
 	problems = append(problems, err)
 	if c.Goal == "" {
 		if len(spec.Inputs) > 0 {
-			problems = append(problems, errors.New("start run: inputs belong to a run with a goal or a skill"))
+			problems = append(problems, &InputError{errors.New("start run: inputs belong to a run with a goal or a skill")})
 		}
 		return c, task, errors.Join(problems...)
 	}
@@ -168,6 +168,12 @@ type UnknownSkill struct {
 }
 
 func (e *UnknownSkill) Error() string { return fmt.Sprintf("start run: unknown skill %.200q", e.Name) }
+
+// InputError is what is wrong with the inputs that a run was to be given.
+type InputError struct{ cause error }
+
+func (e *InputError) Error() string { return e.cause.Error() }
+func (e *InputError) Unwrap() error { return e.cause }
 
 // instruct fills the inputs into what the skill tells the model.
 func (t *Task) instruct() {
@@ -215,7 +221,10 @@ func (x *Executor) inputs(skill *manifest.Skill, given map[string]string) ([]con
 		}
 		list = append(list, in)
 	}
-	return list, errors.Join(problems...)
+	if problems != nil {
+		return list, &InputError{errors.Join(problems...)}
+	}
+	return list, nil
 }
 
 // inputPaths are the paths of inputs as a contract has them; one that leads to

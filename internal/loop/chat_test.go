@@ -46,7 +46,7 @@ artifacts:
 plan:
   steps:
     - {id: read, title: Read the numbers, tools: [read_file]}
-    - {id: write, title: Write the sum, tools: [write_json_file]}
+    - {id: write, title: Write the sum, tools: [write_json_file], completion: {succeed: {write_json_file: 1}, artifacts: [{path: sum.json}]}}
 `
 )
 
@@ -266,7 +266,8 @@ func TestChat(t *testing.T) {
 		}
 	}
 	first := read(t, m.requests[0].Messages)
-	for _, part := range []string{"RunLens", "Read data/in/numbers.txt and write the sum.", "Goal: Add up what is in a file.", "Inputs:\n- numbers: data/in/numbers.txt"} {
+	const steps = "Steps, one after the other; a step allows its own tools alone:\n1. read: Read the numbers (tools: read_file)\n2. write: Write the sum (tools: write_json_file; makes sum.json)\n\nFiles that must be there in the end: sum.json"
+	for _, part := range []string{"RunLens", "Read data/in/numbers.txt and write the sum.", "Goal: Add up what is in a file.", "Inputs:\n- numbers: data/in/numbers.txt", steps} {
 		if !strings.Contains(first[0].Content, part) {
 			t.Errorf("system message %q lacks %q", first[0].Content, part)
 		}

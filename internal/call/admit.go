@@ -31,6 +31,7 @@ func admit(raw []byte) (*Call, *Malformed) {
 	}
 	c, bad := s.read(e, shape)
 	if bad != nil {
+		bad.Name, bad.ID = e.known(shape)
 		return nil, bad
 	}
 	c.Shape = shape

@@ -128,6 +128,29 @@ func (e *envelope) id(key string) (string, *Malformed) {
 	return id, nil
 }
 
+// known is what an envelope says of a call whose arguments can't be read.
+func (e *envelope) known(shape Shape) (name, id string) {
+	holder, nameKey, idKey := e, "name", "call_id"
+	switch shape {
+	case Flat:
+		nameKey = "tool"
+	case OpenAIChat:
+		idKey = "id"
+		if m := e.find("function"); m != nil {
+			holder, _ = m.value.(*envelope)
+		}
+	case Anthropic:
+		idKey = "id"
+	case MCP:
+		return "", ""
+	}
+	if holder != nil {
+		name, _ = holder.name(nameKey)
+	}
+	id, _ = e.id(idKey)
+	return name, id
+}
+
 // clientID reads a JSON-RPC id as it is spelt: 1, 1.0 and "1" are three ids.
 func (s *scanner) clientID(e *envelope) (string, *Malformed) {
 	m := e.find("id")

@@ -22,6 +22,10 @@ type Malformed struct {
 	// place inside an argument string.
 	Offset int64
 	Fix    string
+	// Name and ID are the tool's name and the call id, where the envelope could
+	// be read and only what it holds is at fault; "" otherwise. They are for the
+	// answer: the sender knows the call by them.
+	Name, ID string
 }
 
 // The rules. Of several broken ones the first in the bytes is reported, the

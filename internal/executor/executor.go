@@ -121,6 +121,7 @@ func (p *proposal) admit() {
 	c, err := call.Admit(p.raw)
 	if err != nil {
 		p.fail(codeMalformed, err.Error())
+		p.known = p.x.withhold.known(err)
 		return
 	}
 	if where := p.x.withhold.inNames(c); where != "" {

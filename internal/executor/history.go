@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 
 	"github.com/runlens/runlens/internal/call"
 	"github.com/runlens/runlens/internal/engine"
@@ -36,31 +37,44 @@ type Past struct {
 // Answer looks up the call that raw holds, and takes it: the k-th call without
 // a call_id of some tool and arguments is answered by the k-th recorded one. A
 // call with a call_id is answered by the last final event of that id and digest.
-// Refusals that came from the run's state or from the policy's own trouble are
-// not final, nor are starts without an end: such a call is judged again.
+// Refusals that came from the run's budget or contract, from a missing approval
+// or from the policy's own trouble are not final, nor are starts without an end:
+// such a call is judged again. One that the plan blocked is final once a later
+// call has its final event: whoever was told so has gone on.
 func (h *History) Answer(raw []byte) (*Past, bool) {
-	past := h.calls[h.key(raw)]
+	key, known := h.key(raw)
+	past := h.calls[key]
 	switch {
 	case past == nil:
 		return nil, false
 	case past.named:
-		last := past.list[len(past.list)-1]
-		return last, last != nil
+		for _, p := range slices.Backward(past.list) {
+			if p != nil {
+				return p, true
+			}
+		}
+		return nil, false
 	case past.taken >= len(past.list):
 		return nil, false
 	}
 	past.taken++
 	p := past.list[past.taken-1]
+	if p != nil {
+		p.Result.CallID, p.Result.ToolName = known.or(p.Result.CallID, p.Result.ToolName)
+	}
 	return p, p != nil
 }
 
 // key is what a call in a transcript has in common with the recorded one.
-func (h *History) key(raw []byte) string {
+func (h *History) key(raw []byte) (string, knownAs) {
 	c, err := call.Admit(raw)
-	if err != nil || h.x.withhold.inNames(c) != "" {
-		return bytesKey(digest(raw))
+	if err != nil {
+		return bytesKey(digest(raw)), h.x.withhold.known(err)
 	}
-	return callKey(c.ID, c.Digest())
+	if h.x.withhold.inNames(c) != "" {
+		return bytesKey(digest(raw)), knownAs{}
+	}
+	return callKey(c.ID, c.Digest()), knownAs{}
 }
 
 func bytesKey(digest string) string    { return "bytes " + digest }
@@ -68,7 +82,10 @@ func callKey(id, digest string) string { return "call " + digest + " " + id }
 
 // notFinal are the gates whose refusals say more about the run, or about the
 // policy, than about the call.
-var notFinal = map[string]bool{"run": true, "plan": true, "ask": true, "policy": true}
+var notFinal = map[string]bool{"run": true, "ask": true, "policy": true}
+
+// planGate is the gate whose refusals are final once the caller has gone on.
+const planGate = "plan"
 
 // History reads what a run has answered so far.
 func (x *Executor) History(_ context.Context, runID string) (*History, error) {
@@ -96,11 +113,14 @@ type historian struct {
 	runID   string
 	open    map[int64]*pastEvent // by the seq of the proposal, then of the verdict
 	started map[int64]*pastEvent
+	blocked []*pastEvent // by the plan, and nothing final since
 }
 
 // pastEvent is a call on its way through the ledger.
 type pastEvent struct {
+	seq     int64       // of the proposal
 	slot    func(*Past) // sets the call's answer
+	past    *Past       // of one that the plan blocked
 	callID  string
 	tool    string
 	verdict verdictEvent
@@ -152,7 +172,7 @@ func (b *historian) proposed(ev *ledger.Event) error {
 	at := len(calls.list)
 	calls.list = append(calls.list, nil)
 	b.open[ev.Seq] = &pastEvent{
-		callID: p.CallID, tool: p.Tool,
+		seq: ev.Seq, callID: p.CallID, tool: p.Tool,
 		slot: func(past *Past) { calls.list[at] = past },
 	}
 	return nil
@@ -176,7 +196,8 @@ func (b *historian) judged(ev *ledger.Event) error {
 		b.open[ev.Seq] = p
 		return nil
 	}
-	if v.Verdict == engine.Ask.String() || notFinal[b.h.x.cfg.Engine.Reason(v.Reason, "", "", nil).Gate] {
+	gate := b.h.x.cfg.Engine.Reason(v.Reason, "", "", nil).Gate
+	if v.Verdict == engine.Ask.String() || notFinal[gate] {
 		return nil
 	}
 	out := &Outcome{CallID: p.callID, Tool: p.tool, Verdict: engine.Verdict{Effect: effectOf(v.Verdict), Reasons: v.Reasons}}
@@ -186,7 +207,13 @@ func (b *historian) judged(ev *ledger.Event) error {
 		out.ErrorCode = errorCode(out.Verdict)
 	}
 	refused := &proposal{run: &run{id: b.runID}, out: out, seq: ev.Seq}
-	p.slot(&Past{Seq: ev.Seq, Result: refused.refusal()})
+	past := &Past{Seq: ev.Seq, Result: refused.refusal()}
+	if gate == planGate {
+		p.past = past
+		b.blocked = append(b.blocked, p)
+		return nil
+	}
+	b.final(p, past)
 	return nil
 }
 
@@ -209,8 +236,21 @@ func (b *historian) ended(ev *ledger.Event) error {
 		r.Status, r.ErrorCode, r.ErrorMessage, r.Retryable = StatusFailed, e.ErrorCode, e.Message, known.Retryable
 		r.Reason, r.Reasons = e.ErrorCode, []engine.Reason{known}
 	}
-	p.slot(&Past{Seq: ev.Seq, Started: e.Started, OutputDigest: e.Digest, Result: r})
+	b.final(p, &Past{Seq: ev.Seq, Started: e.Started, OutputDigest: e.Digest, Result: r})
 	return nil
+}
+
+// final gives a call its answer, and those before it that the plan blocked
+// theirs.
+func (b *historian) final(p *pastEvent, past *Past) {
+	p.slot(past)
+	b.blocked = slices.DeleteFunc(b.blocked, func(e *pastEvent) bool {
+		if e.seq > p.seq {
+			return false
+		}
+		e.slot(e.past)
+		return true
+	})
 }
 
 func effectOf(verdict string) engine.Effect {

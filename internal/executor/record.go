@@ -367,8 +367,9 @@ func (p *proposal) refusal() *ToolResult {
 	if v.Effect == engine.Ask && p.proposed > 0 {
 		message += fmt.Sprintf("; a person can approve it: runlens approve %s %d", p.run.id, p.proposed)
 	}
+	callID, tool := p.known.or(p.out.CallID, p.out.Tool)
 	return &ToolResult{
-		CallID: p.out.CallID, ToolName: p.out.Tool, Status: status, Plan: p.standing,
+		CallID: callID, ToolName: tool, Status: status, Plan: p.standing,
 		ErrorCode: p.out.ErrorCode, ErrorMessage: message, Retryable: primary.Retryable,
 		Reason: primary.Code, Reasons: p.out.Public(), RunID: p.run.id, Seq: p.seq, Outcome: p.out,
 	}

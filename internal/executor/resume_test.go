@@ -40,8 +40,8 @@ func TestHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := h.Answer(blocked); ok {
-		t.Error("a blocked call has a final answer")
+	if past, ok := h.Answer(blocked); !ok || past.Result.Reason != "step_tool_not_allowed" {
+		t.Errorf("a blocked call after which the caller went on has no answer: %+v", past)
 	}
 	for i, raw := range map[int][]byte{1: denied, 2: malformed} {
 		past, ok := h.Answer(raw)
@@ -267,5 +267,76 @@ func appended(t *testing.T, project, run, typ string, payload any) {
 	})
 	if err := errors.Join(err, log.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestBlockedIsNotFinal: a call that the plan blocked is judged again while
+// nothing that followed it is final.
+func TestBlockedIsNotFinal(t *testing.T) {
+	project := sumsProject(t)
+	x := open(t, project, underSkill(t))
+	started(t, x, executor.StartSpec{RunID: "r", Skill: "sums"})
+	ctx := context.Background()
+	first, second := withID("a", writeSum(map[string]any{"sum": 1})), withID("b", writeSum(map[string]any{"sum": 2}))
+	for _, raw := range [][]byte{readNumbers(), withID("c", readNumbers()), withID("d", readNumbers())} {
+		x.Exec(ctx, raw, "r")
+	}
+	_, h, err := x.Reopen(ctx, executor.StartSpec{RunID: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range [][]byte{withID("c", readNumbers()), withID("d", readNumbers())} {
+		if past, ok := h.Answer(raw); ok {
+			t.Errorf("%s, blocked last, was answered: %+v", raw, past)
+		}
+	}
+	x.Exec(ctx, first, "r")
+	x.Exec(ctx, second, "r")
+	if _, h, err = x.Reopen(ctx, executor.StartSpec{RunID: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	for raw, want := range map[string]string{string(withID("c", readNumbers())): "step_tool_not_allowed", string(first): "allowed"} {
+		if past, ok := h.Answer([]byte(raw)); !ok || past.Result.Reason != want {
+			t.Errorf("%s: %v, want %s", raw, ok, want)
+		}
+	}
+	if past, ok := h.Answer(second); ok {
+		t.Errorf("blocked after the last step, answered %+v", past)
+	}
+}
+
+// TestMalformedAnswer: bytes whose envelope can be read are answered under the
+// name and the id that their sender knows, now and when the run is resumed; the
+// ledger keeps neither.
+func TestMalformedAnswer(t *testing.T) {
+	project := canonical(t)
+	x := open(t, project, nil)
+	secret := "AKIA" + strings.Repeat("Q", 16)
+	for raw, want := range map[string]string{
+		`{"id":"call_9","type":"function","function":{"name":"read_file","arguments":"{bad"}}`:      "call_9 read_file",
+		`{"type":"tool_use","id":"toolu_1","name":"read_file","input":"x"}`:                         "toolu_1 read_file",
+		`{"type":"function_call","call_id":"fc_1","name":"read_file","arguments":"[]"}`:             "fc_1 read_file",
+		`{"call_id":"own","name":"read_file","arguments":7}`:                                        "own read_file",
+		`{"id":"` + secret + `","type":"function","function":{"name":"read_file","arguments":"{"}}`: "c# read_file",
+		`{"id":"call_9","type":"function"`:                                                          "c# ",
+	} {
+		r := x.Exec(context.Background(), []byte(raw), "r")
+		list := events(t, project, "r")
+		proposed := payloadOf[map[string]any](t, list, ledger.ModelProposed)
+		own := proposed["call_id"].(string)
+		want = strings.Replace(want, "c#", own, 1)
+		if got := r.CallID + " " + r.ToolName; r.Reason != "malformed_call" || got != want {
+			t.Errorf("%s: answered %s to %q, want %q", raw, r.Reason, got, want)
+		}
+		if proposed["tool"] != "" || !strings.HasPrefix(own, "c") || own == "call_9" {
+			t.Errorf("%s: recorded %v", raw, proposed)
+		}
+		h, err := x.History(context.Background(), "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if past, ok := h.Answer([]byte(raw)); !ok || past.Result.CallID+" "+past.Result.ToolName != want {
+			t.Errorf("%s: answered again to %+v", raw, past)
+		}
 	}
 }

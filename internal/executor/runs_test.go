@@ -187,6 +187,14 @@ func TestPlannedRun(t *testing.T) {
 	if n := len(events(t, project, "r")); n != len(list)+1 {
 		t.Errorf("stopping twice made %d events", n-len(list))
 	}
+	// What became of the files since is looked at again.
+	if err := os.Remove(filepath.Join(project, "runs/r/artifacts/sum.json")); err != nil {
+		t.Fatal(err)
+	}
+	gone, err := x.Stop(context.Background(), "r", "input_ended")
+	if err != nil || gone.Status != executor.RunFailed || gone.Reasons[0].Code != "artifact_missing" {
+		t.Errorf("stopped without its artifact: %v, %+v", err, gone)
+	}
 }
 
 // TestStepFails: only what was started and failed marks a step, a retry reopens

@@ -45,8 +45,8 @@ type StopReason struct {
 
 // Stop checks what the run has made against its skill and plan and records
 // run_stopped. Files stay as they are. The run can be reopened; stopping it again
-// without any event in between records nothing and returns the summary that is
-// there.
+// with the same result and no event in between records nothing and returns the
+// summary that is there.
 func (x *Executor) Stop(ctx context.Context, runID, cause string) (*Summary, error) {
 	r, err := x.enter(runID, false)
 	if err != nil {
@@ -56,9 +56,6 @@ func (x *Executor) Stop(ctx context.Context, runID, cause string) (*Summary, err
 	if err != nil {
 		return nil, err
 	}
-	if t.stopped != nil {
-		return t.stopped, nil
-	}
 	s := &t.sum
 	err = r.log.Commit(ctx, func(tx *ledger.Tx) error {
 		s.Cause = cause
@@ -66,6 +63,10 @@ func (x *Executor) Stop(ctx context.Context, runID, cause string) (*Summary, err
 		s.Status = RunCompleted
 		if len(s.Reasons) > 0 {
 			s.Status = RunFailed
+		}
+		if t.stopped != nil && t.stopped.sameResult(s) {
+			s = t.stopped
+			return nil
 		}
 		if !t.began.IsZero() {
 			s.DurationMS = x.cfg.Now().Sub(t.began).Milliseconds()
@@ -77,6 +78,11 @@ func (x *Executor) Stop(ctx context.Context, runID, cause string) (*Summary, err
 		return nil, err
 	}
 	return s, nil
+}
+
+// sameResult says whether a run stopped as it had stopped before.
+func (s *Summary) sameResult(now *Summary) bool {
+	return s.Status == now.Status && slices.Equal(s.Reasons, now.Reasons) && slices.Equal(s.Artifacts, now.Artifacts)
 }
 
 // tally is what the ledger says of a run.
@@ -156,10 +162,7 @@ func (r *run) validate(t *tally) {
 	c := &r.state.Contract
 	s := &t.sum
 	if at := r.state.Plan.Position(); at.Status == plan.Active {
-		s.Reasons = append(s.Reasons, StopReason{
-			Code: stopPlan, Step: at.Step.ID,
-			Message: fmt.Sprintf("step %s (%d of %d) is not complete", at.Step.ID, at.Index, len(c.Plan.Steps)),
-		})
+		s.Reasons = append(s.Reasons, r.incomplete(at))
 	}
 	want := slices.Clone(c.Artifacts)
 	if c.Plan != nil {
@@ -181,6 +184,19 @@ func (r *run) validate(t *tally) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		s.Artifacts = append(s.Artifacts, now[name])
 	}
+}
+
+// incomplete says what a plan's current step still waits for.
+func (r *run) incomplete(at plan.Position) StopReason {
+	message := fmt.Sprintf("step %s (%d of %d) is not complete", at.Step.ID, at.Index, len(r.state.Contract.Plan.Steps))
+	_, problems := r.checkArtifacts(at.Step.Completion.Artifacts)
+	if open := standing(&r.state.Plan, problems).Open; len(open) > 0 {
+		message += "; open: " + strings.Join(open, "; ")
+	}
+	if at.Failed {
+		message += fmt.Sprintf("; its last tool failed, after %d failed retries", at.Retries)
+	}
+	return StopReason{Code: stopPlan, Step: at.Step.ID, Message: message}
 }
 
 // compareWritten holds what tools wrote below the run's artifacts against what

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"slices"
 	"sort"
 	"strconv"
@@ -148,4 +149,35 @@ func (w *withholder) object(v map[string]any, pointer string, limit int, withhel
 // escapePointer escapes a key for a JSON pointer (RFC 6901).
 func escapePointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+// knownAs is what the sender of bytes that were not admitted calls them. It is
+// for the answer alone and never recorded.
+type knownAs struct{ name, id string }
+
+// known is what err, from call.Admit, can say of the call; a name that looks
+// like a secret is not repeated.
+func (w *withholder) known(err error) (k knownAs) {
+	var bad *call.Malformed
+	if !errors.As(err, &bad) {
+		return k
+	}
+	if len(w.scan(bad.Name)) == 0 {
+		k.name = bad.Name
+	}
+	if len(w.scan(bad.ID)) == 0 {
+		k.id = bad.ID
+	}
+	return k
+}
+
+// or puts what is known in the place of what the run calls it.
+func (k knownAs) or(callID, tool string) (string, string) {
+	if k.id != "" {
+		callID = k.id
+	}
+	if k.name != "" {
+		tool = k.name
+	}
+	return callID, tool
 }

@@ -14,8 +14,8 @@ SHELL   := /bin/bash
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-build: ## build bin/runlens
-	$(GO) build -o bin/runlens ./cmd/runlens
+build: ## build bin/runlens and bin/runlens-openai
+	$(GO) build -o bin/ ./cmd/...
 
 test: ## run the Go and the Rego tests
 	$(GO) test $(PKGS)

@@ -29,18 +29,28 @@ var arrows = map[string][]string{
 		"internal/facts", "internal/call", "internal/ledger", "internal/manifest", "internal/resolve",
 		"internal/engine", "internal/executor/handlers", "internal/plan",
 	},
-	"internal/loop":        {"internal/executor", "internal/executor/handlers", "internal/call", "internal/facts"},
-	"internal/loop/openai": {"internal/loop", "internal/call"},
-	"internal/report":      {"internal/facts", "internal/engine"},
-	"policies":             {},
-	"schemas":              {},
-	"manifests":            {},
-	"test/bench":           {"internal/ledger"},
-	"cmd/runlens":          {"*"},
+	"internal/loop":          {"internal/executor", "internal/executor/handlers", "internal/call", "internal/facts", "internal/loop/provider"},
+	"internal/loop/provider": {},
+	"internal/loop/openai":   {"internal/loop/provider"},
+	"internal/report":        {"internal/facts", "internal/engine"},
+	"policies":               {},
+	"schemas":                {},
+	"manifests":              {},
+	"test/bench":             {"internal/ledger"},
+	"cmd/runlens":            {"*"},
+	"cmd/runlens-openai":     {"internal/loop/openai"},
 }
 
-// opaAlone may import OPA: nothing else knows the policy language.
-var opaAlone = []string{"internal/engine", "internal/engine/regotest"}
+// homes say who alone may import what begins so. Nothing else knows the policy
+// language, or a model's vendor: what links one pays for it at every start.
+var homes = []struct {
+	prefix string
+	pkgs   []string
+}{
+	{"github.com/open-policy-agent/opa", []string{"internal/engine", "internal/engine/regotest"}},
+	{"github.com/openai/", []string{"internal/loop/openai"}},
+	{module + "internal/loop/openai", []string{"cmd/runlens-openai"}},
+}
 
 // TestShape holds every package to the import table, tests left out.
 func TestShape(t *testing.T) {
@@ -70,8 +80,10 @@ func TestShape(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if strings.HasPrefix(name, "github.com/open-policy-agent/opa") && !slices.Contains(opaAlone, pkg) {
-				t.Errorf("%s imports %s: only %v may know OPA", path, name, opaAlone)
+			for _, h := range homes {
+				if strings.HasPrefix(name, h.prefix) && !slices.Contains(h.pkgs, pkg) {
+					t.Errorf("%s imports %s: only %v may", path, name, h.pkgs)
+				}
 			}
 			own, is := strings.CutPrefix(name, module)
 			if is && !slices.Contains(allowed, own) && !slices.Contains(allowed, "*") {

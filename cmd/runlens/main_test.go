@@ -19,12 +19,19 @@ import (
 
 	"github.com/runlens/runlens/internal/engine/regotest"
 	"github.com/runlens/runlens/internal/ledger"
+	"github.com/runlens/runlens/internal/loop/openai"
 )
 
 var update = flag.Bool("update", false, "write the golden sections of the scripts, and the generated pages")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"runlens": main})
+	testscript.Main(m, map[string]func(){
+		"runlens": main,
+		// Beside it, as it is installed.
+		openaiProgram: func() {
+			os.Exit(openai.Main(os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+		},
+	})
 }
 
 // TestScripts runs the stories in testdata. Beside testscript's own commands

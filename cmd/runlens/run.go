@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/internal/executor"
 	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/loop"
+	"github.com/runlens/runlens/internal/loop/provider"
 	"github.com/runlens/runlens/internal/manifest"
 )
 
@@ -95,6 +96,9 @@ func (w *world) drive(c *cli.Context) error {
 	model, limits, err := w.provider(c)
 	if err != nil {
 		return err
+	}
+	if model != nil {
+		defer model.Close()
 	}
 	if d.p, err = w.openProject(c); err != nil {
 		return err
@@ -272,7 +276,7 @@ func skillHint(e *executor.UnknownSkill) string {
 }
 
 // chat lets a model make the calls. What comes of them goes to stdout as well.
-func (d *driven) chat(ctx context.Context, model loop.Model, limits loop.ChatLimits) (cause string, err error) {
+func (d *driven) chat(ctx context.Context, model provider.Model, limits loop.ChatLimits) (cause string, err error) {
 	specs := d.set.Specs
 	if d.task.Skill != nil {
 		specs = d.task.Skill.Specs

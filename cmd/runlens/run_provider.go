@@ -1,18 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/runlens/runlens/internal/loop"
-	"github.com/runlens/runlens/internal/loop/openai"
+	"github.com/runlens/runlens/internal/loop/provider"
 )
 
 // providerFlags are the flags of a run in which a model makes the calls.
@@ -33,12 +34,14 @@ func providerFlags() []cli.Flag {
 // defaultBaseURL is where the model is asked when the user names no place.
 const defaultBaseURL = "https://api.openai.com/v1"
 
-// maxAPIKey bounds a key: a file that is larger is another file.
-const maxAPIKey = 8 << 10
+// openaiProgram asks models. It is not part of this program: the process that
+// decides about calls never reads the key, and the client of a vendor costs
+// nothing where no model is asked.
+const openaiProgram = "runlens-openai"
 
-// provider is the model that the flags name, and the limits on it; nil when
-// calls come on stdin.
-func (w *world) provider(c *cli.Context) (loop.Model, loop.ChatLimits, error) {
+// provider starts the program that asks the model which the flags name, and tells
+// the limits on it; nil when calls come on stdin. Whoever gets it closes it.
+func (w *world) provider(c *cli.Context) (*provider.Child, loop.ChatLimits, error) {
 	var none loop.ChatLimits
 	switch name := c.String("provider"); {
 	case !c.IsSet("provider"):
@@ -59,57 +62,107 @@ func (w *world) provider(c *cli.Context) (loop.Model, loop.ChatLimits, error) {
 	if limits.Turns < 0 || limits.Time < 0 || limits.Tokens < 0 || limits.Repeats < 0 {
 		wrong = append(wrong, hinted("0 sets no limit", "read arguments: a limit below zero"))
 	}
-	if c.String("model") == "" {
-		wrong = append(wrong, hinted("name the model with --model", "read arguments: --provider without --model"))
-	}
-	base := c.String("base-url")
-	if base == "" {
-		base = defaultBaseURL
-	}
-	local, err := openai.CheckURL(base)
-	if err != nil {
-		wrong = append(wrong, hinted("such as "+defaultBaseURL, "read arguments: --base-url: %w", err))
-	}
-	key, err := w.apiKey(c, local)
+	model, err := w.startOpenAI(c)
 	if err != nil {
 		wrong = append(wrong, err)
 	}
 	if len(wrong) > 0 {
+		if model != nil {
+			model.Close()
+		}
 		return nil, none, together(wrong...)
-	}
-	model, err := openai.New(openai.Config{
-		BaseURL: base, Model: c.String("model"), Key: key,
-		Note: func(text string) { w.note("%s", text) },
-	})
-	if err != nil {
-		return nil, none, hinted("", "%w", err)
 	}
 	return model, limits, nil
 }
 
-// apiKey reads the key from the file or the environment, and from nowhere else:
-// a command line is seen by every process of the machine. A server on this machine
-// may need none.
-func (w *world) apiKey(c *cli.Context, local bool) (string, error) {
-	if name := c.String("key-file"); name != "" {
-		if c.IsSet("key-env") {
-			return "", hinted("give one of the two", "read arguments: --key-file and --key-env")
-		}
-		return readAPIKey(name)
+// startOpenAI starts the program with what it needs and nothing else. What is
+// wrong with the endpoint or the key it says itself, before a run begins.
+func (w *world) startOpenAI(c *cli.Context) (*provider.Child, error) {
+	base := c.String("base-url")
+	if base == "" {
+		base = defaultBaseURL
 	}
-	variable := c.String("key-env")
-	if !isVariable(variable) {
+	p := provider.Program{
+		Args: []string{"--base-url=" + base, "--model=" + c.String("model")},
+		Env:  w.networkEnv(),
+		Note: func(line string) { w.note("%s", line) },
+	}
+	file, variable := c.String("key-file"), c.String("key-env")
+	switch {
+	case file != "" && c.IsSet("key-env"):
+		return nil, hinted("give one of the two", "read arguments: --key-file and --key-env")
+	case file != "":
+		p.Args = append(p.Args, "--key-file="+file)
+	case !isVariable(variable):
 		// It may be the key itself, and is not repeated.
-		return "", hinted("such as --key-env OPENAI_API_KEY", "read arguments: --key-env: not the name of an environment variable")
+		return nil, hinted("such as --key-env OPENAI_API_KEY", "read arguments: --key-env: not the name of an environment variable")
+	default:
+		// A server on this machine may need none.
+		p.Args = append(p.Args, "--key-env="+variable, fmt.Sprintf("--key-optional=%t", !c.IsSet("key-env")))
+		p.Env = w.handOn(p.Env, variable)
 	}
-	key := strings.TrimSpace(w.getenv(variable))
-	if key == "" && (!local || c.IsSet("key-env")) {
-		return "", hinted("set the variable, or name a file with --key-file", "read API key: the environment variable %s is not set", quoted(variable))
+	var err error
+	if p.Path, err = beside(openaiProgram); err != nil {
+		return nil, err
 	}
-	if err := openai.CheckKey(key); err != nil {
-		return "", hinted("", "read API key: environment variable %s: %w", quoted(variable), err)
+	model, err := provider.Start(c.Context, p)
+	if refusal, ok := errors.AsType[*provider.Refusal](err); ok {
+		hints := []string{refusal.Hint}
+		if file != "" {
+			hints = append(hints, similar(file))
+		}
+		hints = slices.DeleteFunc(hints, func(h string) bool { return h == "" })
+		return nil, hinted(strings.Join(hints, "\n"), "%w", err)
 	}
-	return key, nil
+	if err != nil {
+		return nil, hinted(installHint, "%w", err)
+	}
+	return model, nil
+}
+
+const installHint = "`go install ./cmd/...` puts " + openaiProgram + " beside runlens, and so does `go build -o bin/ ./cmd/...`"
+
+// networkEnv is what a program needs of the environment to reach a server: the
+// way there, and whom to trust.
+func (w *world) networkEnv() []string {
+	return w.handOn(
+		nil, "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy",
+		"SSL_CERT_FILE", "SSL_CERT_DIR",
+	)
+}
+
+// handOn adds the variables that are set.
+func (w *world) handOn(env []string, names ...string) []string {
+	for _, name := range names {
+		if value := w.getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// beside finds a program that was installed together with this one: where the
+// executable is, else where the link to it is. It is looked for nowhere else, so
+// that neither the environment nor a project can put another in its place.
+func beside(name string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", hinted("", "find %s: %w", name, err)
+	}
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	places := []string{filepath.Dir(self)}
+	if real, err := filepath.EvalSymlinks(self); err == nil && real != self {
+		places = []string{filepath.Dir(real), filepath.Dir(self)}
+	}
+	for _, dir := range places {
+		path := filepath.Join(dir, name)
+		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+			return path, nil
+		}
+	}
+	return "", hinted(installHint, "find %s: it is not beside runlens, in %s", name, strings.Join(slices.Compact(places), " or "))
 }
 
 // isVariable tells whether a shell can set a variable of this name.
@@ -122,36 +175,3 @@ func isVariable(name string) bool {
 	}
 	return name != ""
 }
-
-// readAPIKey reads a key from a file that only its owner may read, as ssh asks
-// of its keys.
-func readAPIKey(name string) (string, error) {
-	f, err := openRegular(name)
-	if err != nil {
-		return "", hinted(similar(name), "read API key %s: %w", name, cause(err))
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return "", hinted("", "read API key %s: %w", name, cause(err))
-	}
-	if loose := st.Mode().Perm() & 0o077; loose != 0 && runtime.GOOS != "windows" {
-		return "", hinted(fmt.Sprintf("chmod 600 %s", name), "read API key %s: others may read it (%s)", name, octal(st.Mode()))
-	}
-	text, err := readLimited(f, maxAPIKey)
-	if err != nil {
-		return "", hinted("", "read API key %s: %w", name, cause(err))
-	}
-	key := string(bytes.TrimSpace(text))
-	if key == "" {
-		err = errors.New("the file is empty")
-	} else {
-		err = openai.CheckKey(key)
-	}
-	if err != nil {
-		return "", hinted("the file holds the key and nothing else", "read API key %s: %w", name, err)
-	}
-	return key, nil
-}
-
-func octal(mode fs.FileMode) string { return fmt.Sprintf("%04o", mode.Perm()) }

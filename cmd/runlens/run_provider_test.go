@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,7 +23,7 @@ import (
 func chatServer(t *testing.T, bodies ...string) (base string, requests *[]*http.Request) {
 	t.Helper()
 	requests = &[]*http.Request{}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // one at a time
 		body := bodies[min(len(*requests), len(bodies)-1)]
 		*requests = append(*requests, r)
 		w.Header().Set("Content-Type", "application/json")
@@ -43,18 +45,33 @@ func wants(id, name, args string) string {
 
 const saysDone = `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"Done."}}],"usage":{"total_tokens":1}}`
 
-// runWithModel runs `runlens run` with a model behind base.
+// withModel is `runlens run` with a model behind base, by the runlens of the tests,
+// beside which runlens-openai is. The key is in the environment.
+func withModel(t *testing.T, project, base string, words ...string) *exec.Cmd {
+	t.Helper()
+	args := []string{"run", "--project", project, "--provider", "openai", "--base-url", base, "--model", "scripted"}
+	cmd := exec.Command("runlens", append(args, words...)...)
+	cmd.Env = append(os.Environ(), "HOME="+project+"-home", "XDG_STATE_HOME=", "OPENAI_API_KEY="+apiKeyOfTest)
+	return cmd
+}
+
+// runWithModel runs it to its end, and holds it to telling nobody the key.
 func runWithModel(t *testing.T, project, base string, words ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return finished(t, project, withModel(t, project, base, words...))
+}
+
+func finished(t *testing.T, project string, cmd *exec.Cmd) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, errs bytes.Buffer
-	w := &world{
-		stdin: strings.NewReader(""), stdout: &out, stderr: &errs, now: time.Now, random: zeros{},
-		getenv: func(name string) string {
-			return map[string]string{"HOME": project + "-home", "OPENAI_API_KEY": apiKeyOfTest}[name]
-		},
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		failed, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		code = failed.ExitCode()
 	}
-	args := append([]string{"run", "--project", project, "--provider", "openai", "--base-url", base, "--model", "scripted"}, words...)
-	code = run(args, w)
 	keepsKey(t, project, out.String()+errs.String())
 	return code, out.String(), errs.String()
 }

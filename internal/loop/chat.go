@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/internal/executor"
+	"github.com/runlens/runlens/internal/loop/provider"
 )
 
 // Causes of an end that only a conversation has.
@@ -20,24 +21,6 @@ const (
 	CauseBudget       = "budget_exhausted" // nothing goes through until a person acts
 	CauseProvider     = "provider_failed"  // no answer, or none that can be used
 )
-
-// Model answers a conversation.
-type Model interface {
-	// Next sends a conversation, OpenAI chat messages, and the tools that may be
-	// called, an OpenAI tools array or nothing, and returns the answer. Its errors
-	// may be shown: they hold no key and nothing that a terminal would act on.
-	Next(ctx context.Context, messages []json.RawMessage, tools json.RawMessage) (Reply, error)
-}
-
-// Reply is one answer of a model.
-type Reply struct {
-	Message json.RawMessage // the assistant message, as it is kept and sent again
-	Calls   [][]byte        // its tool_calls as the model spelt them; each goes to call.Admit
-	CallIDs []string        // their ids: none is empty, none was there before
-	Text    string          // what it says, a refusal too
-	Finish  string          // why the model stopped, in the provider's words
-	Tokens  int64           // that the request and the answer took; 0: not told
-}
 
 // ChatLimits bound a conversation; zero sets none.
 type ChatLimits struct {
@@ -53,7 +36,7 @@ type ChatLimits struct {
 // was: the calls that have no answer yet are answered first. A conversation that
 // had ended ends at once. Turns, time and tokens count from here; the calls of the
 // last answer are still made.
-func (r *Run) Chat(ctx context.Context, m Model, task *executor.Task, tools json.RawMessage, lim ChatLimits) (cause string, err error) {
+func (r *Run) Chat(ctx context.Context, m provider.Model, task *executor.Task, tools json.RawMessage, lim ChatLimits) (cause string, err error) {
 	timed, cancel := ctx, context.CancelFunc(func() {})
 	if lim.Time > 0 {
 		timed, cancel = context.WithTimeoutCause(ctx, lim.Time, errTime)
@@ -72,7 +55,7 @@ var errTime = errors.New("the time for the run is over")
 // chat is a conversation under way.
 type chat struct {
 	run    *Run
-	model  Model
+	model  provider.Model
 	tools  json.RawMessage
 	limits ChatLimits
 
@@ -190,7 +173,7 @@ func (c *chat) repeats(raw []byte, res *executor.ToolResult) bool {
 }
 
 // ending is the cause of an end that the model chose, or that was chosen for it.
-func ending(reply Reply) (string, error) {
+func ending(reply provider.Reply) (string, error) {
 	switch reply.Finish {
 	case "length":
 		return CauseProvider, errors.New("ask model: the answer was cut at the provider's limit before it was complete")

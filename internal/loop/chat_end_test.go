@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/internal/executor"
 	"github.com/runlens/runlens/internal/loop"
 	"github.com/runlens/runlens/internal/loop/openai"
+	"github.com/runlens/runlens/internal/loop/provider"
 )
 
 // other is a call that fails, unlike any of another n.
@@ -255,7 +256,7 @@ func TestChatResumeOpening(t *testing.T) {
 // A model that breaks its word is not followed.
 func TestChatModel(t *testing.T) {
 	s := tell(t)
-	for name, reply := range map[string]loop.Reply{
+	for name, reply := range map[string]provider.Reply{
 		"calls without ids": {Message: json.RawMessage(`{"role":"assistant"}`), Calls: [][]byte{[]byte(readNumbers)}},
 		"no message":        {CallIDs: []string{"a"}, Calls: [][]byte{[]byte(readNumbers)}},
 	} {
@@ -266,16 +267,16 @@ func TestChatModel(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	if cause, err := s.Chat(ctx, answers{loop.Reply{}, errors.New("x")}, s.task, s.tools, loop.ChatLimits{}); cause != loop.CauseInterrupted || err != nil {
+	if cause, err := s.Chat(ctx, answers{provider.Reply{}, errors.New("x")}, s.task, s.tools, loop.ChatLimits{}); cause != loop.CauseInterrupted || err != nil {
 		t.Errorf("interrupted: %s, %v", cause, err)
 	}
 }
 
 type answers struct {
-	reply loop.Reply
+	reply provider.Reply
 	err   error
 }
 
-func (a answers) Next(context.Context, []json.RawMessage, json.RawMessage) (loop.Reply, error) {
+func (a answers) Next(context.Context, []json.RawMessage, json.RawMessage) (provider.Reply, error) {
 	return a.reply, a.err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runlens/runlens/internal/call"
 	"github.com/runlens/runlens/internal/executor"
+	"github.com/runlens/runlens/internal/loop/provider"
 )
 
 // about says what RunLens is to a model, and when it is done.
@@ -67,24 +68,6 @@ func readSaid(message json.RawMessage) said {
 	return s
 }
 
-// CallIDs are the ids of the tool calls in a chat message, in order.
-func CallIDs(message json.RawMessage) []string {
-	s := readSaid(message)
-	if s.Role != "assistant" {
-		return nil
-	}
-	ids := make([]string, len(s.ToolCalls))
-	for i, raw := range s.ToolCalls {
-		var c struct {
-			ID string `json:"id"`
-		}
-		if json.Unmarshal(raw, &c) == nil {
-			ids[i] = c.ID
-		}
-	}
-	return ids
-}
-
 // unanswered are the calls of the last answer that nothing was said to; ended
 // tells that it wanted none.
 func unanswered(conversation []json.RawMessage) (calls [][]byte, ids []string, ended bool) {
@@ -94,7 +77,7 @@ func unanswered(conversation []json.RawMessage) (calls [][]byte, ids []string, e
 		case "tool":
 			answered[s.CallID] = true
 		case "assistant":
-			for i, id := range CallIDs(raw) {
+			for i, id := range provider.CallIDs(raw) {
 				if !answered[id] {
 					calls, ids = append(calls, s.ToolCalls[i]), append(ids, id)
 				}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/runlens/runlens/internal/loop"
+	"github.com/runlens/runlens/internal/loop/provider"
 )
 
 // model is an OpenAI-compatible server that follows a script: the k-th request
@@ -173,7 +173,7 @@ func TestCallIDs(t *testing.T) {
 		`[]`: nil,
 		`{`:  nil,
 	} {
-		if got := loop.CallIDs(json.RawMessage(message)); !slices.Equal(got, want) {
+		if got := provider.CallIDs(json.RawMessage(message)); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", message, got, want)
 		}
 	}

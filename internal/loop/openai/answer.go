@@ -13,7 +13,7 @@ import (
 
 	vendor "github.com/openai/openai-go/v3"
 
-	"github.com/runlens/runlens/internal/loop"
+	"github.com/runlens/runlens/internal/loop/provider"
 )
 
 // fits tells whether an answer says of itself that it is what was asked for.
@@ -35,40 +35,40 @@ func (e *exchange) fits(s secret) *failure {
 // ambiguous or invalid: members that are null or empty go, an older server's
 // function_call becomes a tool call, and a tool call whose id is missing, or was
 // there before, gets a new one.
-func answer(body []byte, earlier []json.RawMessage) (loop.Reply, error) {
+func answer(body []byte, earlier []json.RawMessage) (provider.Reply, error) {
 	if !utf8.Valid(body) {
-		return loop.Reply{}, errors.New("not JSON")
+		return provider.Reply{}, errors.New("not JSON")
 	}
 	var line bytes.Buffer // without space between tokens; what is in strings stays
 	if err := json.Compact(&line, body); err != nil {
-		return loop.Reply{}, errors.New("not JSON")
+		return provider.Reply{}, errors.New("not JSON")
 	}
 	body = line.Bytes()
 	var completion vendor.ChatCompletion
 	if err := json.Unmarshal(body, &completion); err != nil {
-		return loop.Reply{}, errors.New("not a chat completion")
+		return provider.Reply{}, errors.New("not a chat completion")
 	}
 	if len(completion.Choices) == 0 {
 		var doc any
 		if json.Unmarshal(body, &doc) == nil {
 			if text := messageIn(doc); text != "" {
-				return loop.Reply{}, fmt.Errorf("an error in the place of an answer: %s", text)
+				return provider.Reply{}, fmt.Errorf("an error in the place of an answer: %s", text)
 			}
 		}
-		return loop.Reply{}, errors.New("no choices")
+		return provider.Reply{}, errors.New("no choices")
 	}
 	choice := completion.Choices[0]
-	reply := loop.Reply{Finish: choice.FinishReason, Tokens: tokens(completion.Usage)}
+	reply := provider.Reply{Finish: choice.FinishReason, Tokens: tokens(completion.Usage)}
 	m, err := readMessage([]byte(choice.Message.RawJSON()))
 	if err != nil {
-		return loop.Reply{}, fmt.Errorf("choices[0].message: %w", err)
+		return provider.Reply{}, fmt.Errorf("choices[0].message: %w", err)
 	}
 	if err := m.settleCalls(taken(earlier)); err != nil {
-		return loop.Reply{}, fmt.Errorf("choices[0].message: %w", err)
+		return provider.Reply{}, fmt.Errorf("choices[0].message: %w", err)
 	}
 	reply.Calls, reply.CallIDs, reply.Text = m.calls, m.ids, m.text()
 	if reply.Message, err = m.json(); err != nil {
-		return loop.Reply{}, fmt.Errorf("choices[0].message: %w", err)
+		return provider.Reply{}, fmt.Errorf("choices[0].message: %w", err)
 	}
 	return reply, nil
 }
@@ -214,7 +214,7 @@ func fresh(taken map[string]bool) string {
 func taken(messages []json.RawMessage) map[string]bool {
 	ids := map[string]bool{}
 	for _, raw := range messages {
-		for _, id := range loop.CallIDs(raw) {
+		for _, id := range provider.CallIDs(raw) {
 			ids[id] = true
 		}
 	}

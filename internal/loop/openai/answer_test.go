@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/runlens/runlens/internal/call"
-	"github.com/runlens/runlens/internal/loop"
+	"github.com/runlens/runlens/internal/loop/provider"
 )
 
 // said is a chat completion with this message.
@@ -136,13 +136,13 @@ func TestTokens(t *testing.T) {
 }
 
 // whole holds a reply to what the loop builds on.
-func whole(t *testing.T, reply loop.Reply) {
+func whole(t *testing.T, reply provider.Reply) {
 	t.Helper()
 	if !json.Valid(reply.Message) || bytes.ContainsAny(reply.Message, "\n\r") {
 		t.Errorf("message %q is not one line of JSON", reply.Message)
 	}
-	if len(reply.Calls) != len(reply.CallIDs) || !slices.Equal(loop.CallIDs(reply.Message), reply.CallIDs) && len(reply.CallIDs) > 0 {
-		t.Fatalf("%d calls with the ids %q, in the message %q", len(reply.Calls), reply.CallIDs, loop.CallIDs(reply.Message))
+	if len(reply.Calls) != len(reply.CallIDs) || !slices.Equal(provider.CallIDs(reply.Message), reply.CallIDs) && len(reply.CallIDs) > 0 {
+		t.Fatalf("%d calls with the ids %q, in the message %q", len(reply.Calls), reply.CallIDs, provider.CallIDs(reply.Message))
 	}
 	seen := map[string]bool{"": true}
 	for i, id := range reply.CallIDs {

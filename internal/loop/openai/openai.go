@@ -22,7 +22,7 @@ import (
 	vendor "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
-	"github.com/runlens/runlens/internal/loop"
+	"github.com/runlens/runlens/internal/loop/provider"
 )
 
 // Config says which model, where, and how patiently.
@@ -45,7 +45,7 @@ const (
 	DefaultRetries = 3
 )
 
-// Client is a loop.Model. It is safe for concurrent use.
+// Client is a provider.Model. It is safe for concurrent use.
 type Client struct {
 	cfg     Config
 	service vendor.ChatCompletionService
@@ -88,16 +88,16 @@ func New(cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, service: vendor.NewChatCompletionService(options...), secret: secret(cfg.Key)}, nil
 }
 
-// Next implements loop.Model. The tools go out byte for byte, so do the messages;
+// Next implements provider.Model. The tools go out byte for byte, so do the messages;
 // an attempt that failed for a while is made again.
-func (c *Client) Next(ctx context.Context, messages []json.RawMessage, tools json.RawMessage) (loop.Reply, error) {
+func (c *Client) Next(ctx context.Context, messages []json.RawMessage, tools json.RawMessage) (provider.Reply, error) {
 	body, err := request(c.cfg.Model, messages, tools)
 	if err != nil {
-		return loop.Reply{}, fmt.Errorf("ask model: %w", err)
+		return provider.Reply{}, fmt.Errorf("ask model: %w", err)
 	}
 	body, err = c.persist(ctx, body)
 	if err != nil {
-		return loop.Reply{}, fmt.Errorf("ask model: %w", err)
+		return provider.Reply{}, fmt.Errorf("ask model: %w", err)
 	}
 	reply, err := answer(body, messages)
 	if err == nil && c.secret.in(reply.Message) {
@@ -105,7 +105,7 @@ func (c *Client) Next(ctx context.Context, messages []json.RawMessage, tools jso
 	}
 	if err != nil {
 		// What a server sent may be in the error: the key may be in it.
-		return loop.Reply{}, fmt.Errorf("ask model: read answer: %s", c.secret.plain(err.Error()))
+		return provider.Reply{}, fmt.Errorf("ask model: read answer: %s", c.secret.plain(err.Error()))
 	}
 	return reply, nil
 }

@@ -1,0 +1,4 @@
+package openai
+
+// Opening does not wait.
+const noWait = 0

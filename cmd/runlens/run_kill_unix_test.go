@@ -63,10 +63,10 @@ type site struct {
 	calls []byte
 }
 
-func layExample(t *testing.T) *site {
+func layExample(t *testing.T, transcript string) *site {
 	t.Helper()
 	example := filepath.Join("..", "..", "examples", "feedback")
-	calls, err := os.ReadFile(filepath.Join(example, "calls.jsonl"))
+	calls, err := os.ReadFile(filepath.Join(example, transcript))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,13 @@ func (s *site) checkLedger(t *testing.T) {
 // Killed at any event of the example run, it goes on and ends with the same
 // artifacts and one unbroken chain.
 func TestKilledRun(t *testing.T) {
-	whole := layExample(t)
+	for _, transcript := range []string{"calls.jsonl", "swapped.jsonl"} {
+		t.Run(transcript, func(t *testing.T) { killEverywhere(t, transcript) })
+	}
+}
+
+func killEverywhere(t *testing.T, transcript string) {
+	whole := layExample(t, transcript)
 	w, stdout, stderr := whole.world(whole.calls)
 	looks := countLooks(w, 0)
 	if code := run(append([]string{"--project", whole.dir}, startWords...), w); code != exitAllowed {
@@ -269,7 +275,7 @@ func TestKilledRun(t *testing.T) {
 	last := looks()
 	asked := 0
 	for n := int64(1); n <= last+1; n++ {
-		s := layExample(t)
+		s := layExample(t, transcript)
 		if died := s.killed(t, n); died != (n <= last) {
 			t.Fatalf("look %d of %d: killed %t", n, last, died)
 		}

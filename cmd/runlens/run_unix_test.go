@@ -34,7 +34,7 @@ func TestSignalEndsTheRun(t *testing.T) {
 
 // A person at a terminal is told what is awaited.
 func TestRunAtATerminal(t *testing.T) {
-	s := layExample(t)
+	s := layExample(t, "calls.jsonl")
 	w, _, stderr := s.world([]byte("{}\n"))
 	w.stdinTerminal, w.stderrTerminal = true, true
 	if code := run([]string{"--project", s.dir, "run", "--run", "r1"}, w); code != exitAllowed {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor"
 	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/loop"
@@ -31,7 +33,7 @@ next one is read. Nothing but answers is written to stdout. A line that is no ca
 answer too, and the run goes on.
 
 A skill says what the run is for: its tools and no others, its plan, the files that must be
-there in the end. They are checked when the input ends.
+there in the end. They are checked when the input ends. ` + "`runlens skills NAME`" + ` prints one.
 
   runlens run < calls.jsonl
   runlens run --skill feedback_analysis --input feedback=data/feedback.csv < calls.jsonl
@@ -51,7 +53,7 @@ answered gets the same answer and does not run twice; what has no answer yet run
 whose end nobody knows runs again, a write asks a person first (` + "`runlens approve`" + `).
 
 Exit codes: 0 the run is complete; 1 it is not, stderr says why; 2 wrong usage, broken policy
-or ledger. Calls that were refused on the way do not count.`,
+or ledger, or a provider that failed. Calls that were refused on the way do not count.`,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "skill", Usage: "`NAME` of the skill that the run is held to"},
 			&cli.StringFlag{Name: "goal", Usage: "what the run is for, in `WORDS` (default: the skill's own goal)"},
@@ -248,31 +250,24 @@ func begun(dir string) bool {
 
 // startTrouble adds what to do to an error of a run that does not start.
 func (d *driven) startTrouble(spec executor.StartSpec, err error) error {
+	unknown, isSkill := errors.AsType[*executor.UnknownSkill](err)
+	_, isInput := errors.AsType[*executor.InputError](err)
 	skill := d.set.Skills[spec.Skill]
-	unknown, is := errors.AsType[*executor.UnknownSkill](err)
 	switch {
-	case is:
-		return hinted(skillHint(unknown), "%w", err)
+	case isSkill:
+		return hinted(d.p.skillHint(unknown.Name, unknown.Known), "%w", err)
 	case errors.Is(err, executor.ErrRunExists):
 		return hinted(fmt.Sprintf("`runlens run --resume %s` goes on with it; another --run ID makes a new one", spec.RunID), "%w", err)
-	case skill != nil && len(skill.Inputs) > 0:
-		var words []string
-		for _, in := range skill.Inputs {
-			words = append(words, "--input "+in.Name+"=PATH")
-		}
-		return hinted(fmt.Sprintf("skill %s takes %s; paths count from the project", skill.Name, strings.Join(words, " ")), "%w", err)
+	case isInput && skill != nil:
+		return hinted(inputHint(skill), "%w", err)
+	case isInput && spec.Goal == "":
+		return hinted("add --skill NAME or --goal WORDS", "%w", err)
+	case isInput:
+		return hinted("paths count from the project", "%w", err)
+	case errors.Is(err, fs.ErrPermission):
+		return hinted(fmt.Sprintf("runs are written below %s; --project says where that is", d.p.in("runs")), "%w", err)
 	}
 	return ledgerTrouble(spec.RunID, err)
-}
-
-func skillHint(e *executor.UnknownSkill) string {
-	switch hint := didYouMean(e.Name, e.Known); {
-	case hint != "":
-		return hint
-	case len(e.Known) > 0:
-		return "one of: " + strings.Join(e.Known, ", ")
-	}
-	return "no skill is declared; each is a file manifests/skills/NAME.yaml"
 }
 
 // chat lets a model make the calls. What comes of them goes to stdout as well.
@@ -309,7 +304,18 @@ func (d *driven) end(cause string, driving error) error {
 	if err != nil {
 		return together(driving, ledgerTrouble(d.task.RunID, err))
 	}
+	if cause == loop.CauseModelStopped {
+		lastWords(d.w.stderr, d.run.Messages.Conversation())
+	}
 	summary(d.w.stderr, d.task.RunID, sum)
+	if sum.Verdicts[engine.Ask.String()] > 0 {
+		if asks, err := openAsks(d.task.Dir); err == nil { // a ledger that can't be read is for others to complain of
+			askHint(d.w.stderr, d.task.RunID, asks)
+		}
+	}
+	if cause == loop.CauseProvider && driving != nil {
+		driving = resumable(d.task.RunID, driving)
+	}
 	if driving != nil || d.broken != nil {
 		return together(driving, d.broken)
 	}

@@ -40,7 +40,7 @@ func TestRunAtATerminal(t *testing.T) {
 	if code := run([]string{"--project", s.dir, "run", "--run", "r1"}, w); code != exitAllowed {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"run_id=r1\n", "note: type calls as JSON, one a line", "Ctrl-D", "\n   1  -           ?  ", "\nrun r1 completed: 1 call, 1 denied; input ended\n"} {
+	for _, want := range []string{"run_id=r1\n", "note: type calls as JSON, one a line", "Ctrl-D", "\n   1  -             ?  ", "\nrun r1 completed: 1 call, 1 denied; input ended\n"} {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("not told %q:\n%s", want, stderr)
 		}

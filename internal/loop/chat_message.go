@@ -34,7 +34,36 @@ func systemMessage(task *executor.Task) []byte {
 		}
 		parts = append(parts, b.String())
 	}
+	if task.Skill != nil && task.Skill.Plan != nil {
+		parts = append(parts, stepsOf(task))
+	}
+	if task.Skill != nil && len(task.Skill.Artifacts) > 0 {
+		var paths []string
+		for _, a := range task.Skill.Artifacts {
+			paths = append(paths, a.Path)
+		}
+		parts = append(parts, "Files that must be there in the end: "+strings.Join(paths, ", "))
+	}
 	return chatMessage("system", strings.Join(parts, "\n\n"))
+}
+
+// stepsOf tells the order of a task's plan: which tools may be called when, and which
+// files a step waits for.
+func stepsOf(task *executor.Task) string {
+	var b strings.Builder
+	b.WriteString("Steps, one after the other; a step allows its own tools alone:")
+	for i, step := range task.Skill.Plan.Steps {
+		fmt.Fprintf(&b, "\n%d. %s", i+1, step.ID)
+		if step.Title != step.ID {
+			b.WriteString(": " + step.Title)
+		}
+		fmt.Fprintf(&b, " (tools: %s", strings.Join(step.Tools, ", "))
+		for j, a := range step.Completion.Artifacts {
+			b.WriteString([]string{"; makes ", ", "}[min(j, 1)] + a.Path)
+		}
+		b.WriteString(")")
+	}
+	return b.String()
 }
 
 // goalOf is a task's goal; a run may have none.

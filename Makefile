@@ -4,6 +4,7 @@
 GO      ?= go
 PKGS    ?= ./...
 FUZZ    ?= 60s
+ONLY    ?=
 READS   ?= 1000000
 WRITES  ?= 100000
 SHELL   := /bin/bash
@@ -56,9 +57,9 @@ docs-check: ## fail when a generated page is stale
 	@$(GO) run ./cmd/runlens policy codes --format markdown | diff -u docs/reason-codes.md - || { echo "docs/reason-codes.md is stale: make docs"; exit 1; }
 	@$(GO) run ./cmd/runlens policy input --format markdown | diff -u docs/input.md - || { echo "docs/input.md is stale: make docs"; exit 1; }
 
-bench: build ## benchmarks, with ratios against baselines of the same run
+bench: build ## benchmarks, with ratios against baselines of the same run; ONLY=longrun for a part of them
 	$(GO) build -o bin/opa github.com/open-policy-agent/opa
-	$(GO) run ./test/bench
+	$(GO) run ./test/bench -only '$(ONLY)'
 
 soak: ## reads and writes against a thread that swaps links and directories
 	$(GO) test ./internal/resolve -run Soak -timeout 60m -v -soak.reads=$(READS) -soak.writes=$(WRITES)

@@ -3,7 +3,7 @@
 // Command bench runs RunLens' benchmarks and prints them as ratios against
 // baselines measured in the same run: single times say little on a shared
 // machine. Run it with `make bench`, which builds bin/runlens and bin/opa first.
-// A part of it runs alone with `go run ./test/bench -only longrun`.
+// A part of it runs alone with `make bench ONLY=longrun`, or `go run ./test/bench -only longrun`.
 package main
 
 import (

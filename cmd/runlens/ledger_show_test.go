@@ -84,11 +84,9 @@ const wholeTimeline = `run r1, 2026-03-01 UTC
                            input  feedback: data/f.csv  1,234 B ff
 ── step read: Read it (1 of 2) ──
     #  time      call      tool                 what                    result
-    2  10:00:00  …_column  read_feedback_csv    data/f.csv
-                           gave 91,234 B 1.2 ms, truncated, 8,000 B of it told
+    2  10:00:00  …_column  read_feedback_csv    data/f.csv  gave 91,234 B 1.2 ms, truncated, 8,000 B of it told
     3  10:00:01  c3        write_json_file      artifacts/x.json        blocked step_tool_not_allowed
-    7  10:00:03  c7        read_file            "data/a  ok" → /etc/passwd
-                           denied outside_roots, hard_link
+    7  10:00:03  c7        read_file            "data/a  ok" → /etc/passwd  denied outside_roots, hard_link
 ── step read complete (1 of 2) ──
 ── next: write: Write \x1b[2Jit ──
    11  10:00:05  c11       write_json_file      artifacts/x.json        asks approval_required
@@ -98,8 +96,7 @@ const wholeTimeline = `run r1, 2026-03-01 UTC
                            by approval 14, 0 uses left, wrote 1,300 B 123456789abc 0.4 ms
 ── step write complete (2 of 2) ──
                            has    artifacts/x.json  1,300 B 123456789abc
-   21  10:00:10  c21       run_tests            python -c "print(1)\u202e x"
-                           failed handler_timeout 60.0 s
+   21  10:00:10  c21       run_tests            python -c "print(1)\u202e x"  failed handler_timeout 60.0 s
                            took\nlonger
    25  10:00:12  c25       (not a call)         3 B 0123456789ab        denied malformed_call
    27  10:00:13  c27       delete_file          data/old  allowed, not started, denied object_changed

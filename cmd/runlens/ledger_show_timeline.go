@@ -140,7 +140,7 @@ func refs(ev *ledger.Event) (proposal, verdict, started int64) {
 // Every line begins with the number and the time of its event; what does not
 // fit stands below, from belowAt on.
 const (
-	lineWidth = 104
+	lineWidth = 114
 	belowAt   = "                           "
 )
 

@@ -66,7 +66,7 @@ func TestChatLimits(t *testing.T) {
 	t.Run("repeats of what is no call", func(t *testing.T) {
 		broken := toolCall("", "read_file", "{")
 		m := scripted(t, calls(broken), calls(strings.Replace(broken, `{"id":""`, `{"id":"other"`, 1)), calls(broken))
-		tell(t).ends(m, loop.ChatLimits{Repeats: 2}, loop.CauseRepeats, " failed malformed_call", " failed malformed_call")
+		tell(t).ends(m, loop.ChatLimits{Repeats: 2}, loop.CauseRepeats, "read_file failed malformed_call", "read_file failed malformed_call")
 	})
 	t.Run("a finished plan", func(t *testing.T) {
 		m := scripted(t, calls(readNumbers), calls(writeSum), calls(toolCall("", "write_json_file", `{"artifact_name":"sum.json","content":{"sum":4}}`)))

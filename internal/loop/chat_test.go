@@ -306,7 +306,7 @@ func TestChatMalformed(t *testing.T) {
 		calls(toolCall("", "", `{}`)),
 		calls(readNumbers), calls(writeSum), says("done"))
 	s.ends(m, loop.ChatLimits{Repeats: 2}, loop.CauseModelStopped,
-		" failed malformed_call", " failed malformed_call", "read_file failed input_validation_failed", " failed malformed_call", readFine, writeFine)
+		"read_file failed malformed_call", "read_file failed malformed_call", "read_file failed input_validation_failed", " failed malformed_call", readFine, writeFine)
 	for i, want := range []struct{ id, part string }{
 		{"a", "malformed_call"}, {"b", "arguments.path"}, {"c", "input_validation_failed"}, {"call00004", "function.name"},
 	} {

@@ -167,7 +167,7 @@ func TestRefusesBundles(t *testing.T) {
 		{"policy beside the tree", func(m map[string]string) { m["/home/x/other/runlens/rules/y/y.rego"] = goodRule }, []string{"load policies/home/x/other/runlens/rules/y/y.rego: does not belong"}},
 		{"version 0", func(m map[string]string) { m["/.manifest"] = `{"roots":["runlens"],"rego_version":0}` }, []string{"load policies/.manifest: policies must be Rego v1"}},
 		{"version of a file", func(m map[string]string) { m["/.manifest"] = `{"rego_version":1,"file_rego_versions":{"/x.rego":0}}` }, []string{"load policies/.manifest: policies must be Rego v1"}},
-		{"data of another root", func(m map[string]string) { m["/data.json"] = strings.TrimSuffix(data, "}") + `,"acme":1}` }, []string{`load policies/data.json:19: top-level data "acme" is outside runlens`}},
+		{"data of another root", func(m map[string]string) { m["/data.json"] = strings.TrimSuffix(data, "}") + `,"acme":1}` }, []string{`load policies/data.json:20: top-level data "acme" is outside runlens`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

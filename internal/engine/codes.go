@@ -68,6 +68,10 @@ func goCodes() []Code {
 			Title: "the tool ran out of time", Remedy: "ask for less, or raise the tool's timeout_ms",
 		},
 		{
+			Code: "handler_cancelled", Gate: "handler", Retryable: true,
+			Title: "the caller cancelled the call while its tool ran", Remedy: "make the call again; what changes something asks a person first, since it may have been done",
+		},
+		{
 			Code: "object_changed", Gate: "handler", Retryable: true,
 			Title: "the object changed after it was judged", Remedy: "try again; it will be judged as it is then",
 		},

@@ -119,7 +119,7 @@ func load(src Source, p *problems) (*Engine, error) {
 	checkComplete(t, modules, public, data, src.Name, p)
 	codes := catalogue(data, public, emits, src.Name, p)
 	order := readOrder(data, codes, p)
-	settings := readSettings(data, src.Name, p)
+	settings := readSettings(data, codes, src.Name, p)
 	checked.Wait()
 	p.list = append(p.list, aside.list...)
 	if len(p.list) == 0 { // else what is wrong may be the reason

@@ -225,7 +225,7 @@ func TestRefusesToLoad(t *testing.T) {
 			`load policies/runlens/extra/data.json:1: must hold a JSON object`,
 		}},
 		{"data does not fit its schema", edit(t, "runlens/data.json", `"names": {"refused": {"exact": [".env"], "prefix": [".env."], "suffix": [".env"]}, `, `"names": {`), []string{
-			`load policies/runlens/data.json:11: data.runlens.names: missing properties: 'refused'`,
+			`load policies/runlens/data.json:12: data.runlens.names: missing properties: 'refused'`,
 			`load policies: data.runlens.names.refused.exact is missing`,
 			`load policies: data.runlens.names.refused.prefix is missing`,
 			`load policies: data.runlens.names.refused.suffix is missing`,
@@ -238,7 +238,7 @@ func TestRefusesToLoad(t *testing.T) {
 			`load policies/runlens/data.json:9: data.runlens.limits.policy_timeout_ms must be a whole number, 1 or more`,
 		}},
 		{"secret that is no pattern", edit(t, "runlens/data.json", `"AKIA[0-9A-Z]{16}"`, `"AKIA["`), []string{
-			`load policies/runlens/data.json:12: data.runlens.secrets.kinds.aws_access_key is not a regular expression`,
+			`load policies/runlens/data.json:13: data.runlens.secrets.kinds.aws_access_key is not a regular expression`,
 		}},
 		{"order missing", edit(t, "runlens/data.json", `"order": [`, `"ordre": [`), []string{
 			`load policies: data.runlens.order is missing or empty`,

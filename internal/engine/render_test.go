@@ -20,7 +20,7 @@ func TestCatalogue(t *testing.T) {
 		link_target hard_link mount_crossing pseudo_fs file_too_large content_too_large command_not_allowed executable_untrusted
 		sandbox_unavailable step_tool_not_allowed plan_complete plan_failed denial_budget_exhausted read_only_run contract_drift
 		approval_required policy_undefined policy_error policy_conflict policy_timeout policy_bad_result malformed_call
-		input_validation_failed ledger_failed ledger_busy handler_failed handler_timeout object_changed output_validation_failed`) {
+		input_validation_failed ledger_failed ledger_busy handler_failed handler_timeout handler_cancelled object_changed output_validation_failed`) {
 		if !seen[code] {
 			t.Errorf("the catalogue lacks %s", code)
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -23,6 +24,9 @@ type Settings struct {
 	Names            Names
 	Budget           Budget            // for doors that Doors does not name
 	Doors            map[string]Budget // "hook", "mcp"
+	JudgeAgain       []string          // gates whose refusals do not stand when a run is resumed
+	JudgeAgainLast   []string          // gates whose refusals do not stand while no later call has its final event
+	ApprovalTools    []string          // tools of which a person approves each call, sorted
 }
 
 // Secret is a framed format that marks a string as a secret.
@@ -61,8 +65,8 @@ func (s *Settings) BudgetOf(door string) Budget {
 	return s.Budget
 }
 
-// readSettings decodes settings from data.runlens.
-func readSettings(data *node, name string, p *problems) Settings {
+// readSettings decodes settings from data.runlens; codes is the catalogue.
+func readSettings(data *node, codes map[string]*Code, name string, p *problems) Settings {
 	r := settingsReader{root: data.at(folder), name: name, p: p}
 	s := Settings{
 		WithheldBytes:    r.number(1, "limits", "withheld_bytes"),
@@ -79,6 +83,22 @@ func readSettings(data *node, name string, p *problems) Settings {
 		},
 		Budget: r.budget("budget", "default"),
 		Doors:  map[string]Budget{},
+
+		JudgeAgain:     r.gates(codes, "resume", "judge_again"),
+		JudgeAgainLast: r.gates(codes, "resume", "judge_again_last"),
+	}
+	for _, gate := range s.JudgeAgainLast {
+		if slices.Contains(s.JudgeAgain, gate) {
+			n := r.root.at("resume", "judge_again_last")
+			p.add(n.file, n.line, "name it in one of them", "data.runlens.resume names gate %s in both lists", cut(gate))
+		}
+	}
+	if tools := r.at('{', "approvals", "tools"); tools != nil {
+		for _, tool := range tools.keys() {
+			if asks, _ := tools.obj[tool].leaf.(bool); asks {
+				s.ApprovalTools = append(s.ApprovalTools, tool)
+			}
+		}
 	}
 	if doors := r.at('{', "budget", "doors"); doors != nil {
 		for _, door := range doors.keys() {
@@ -151,6 +171,27 @@ func (r *settingsReader) strings(keys ...string) []string {
 	return list
 }
 
+// gates reads a list of gates and refuses one that no code has: a typo there
+// would quietly make refusals final.
+func (r *settingsReader) gates(codes map[string]*Code, keys ...string) []string {
+	var known []string
+	for _, c := range codes {
+		known = append(known, c.Gate)
+	}
+	slices.Sort(known) // of two gates that are equally near, always the same is meant
+	list := r.strings(keys...)
+	if len(list) == 0 {
+		return list
+	}
+	for _, n := range r.root.at(keys...).arr {
+		if gate, _ := n.leaf.(string); gate != "" && !slices.Contains(known, gate) {
+			r.p.add(n.file, n.line, cmp.Or(didYouMean(gate, known), "name the gate of a code in data.runlens.codes"),
+				"data.runlens.%s names gate %s, which no code has", strings.Join(keys, "."), cut(gate))
+		}
+	}
+	return list
+}
+
 func (r *settingsReader) budget(keys ...string) Budget {
 	keys = slices.Clip(keys)
 	return Budget{
@@ -164,5 +205,8 @@ func (r *settingsReader) budget(keys ...string) Budget {
 func (s Settings) clone() Settings {
 	s.Secrets = slices.Clone(s.Secrets)
 	s.Doors = maps.Clone(s.Doors)
+	s.JudgeAgain = slices.Clone(s.JudgeAgain)
+	s.JudgeAgainLast = slices.Clone(s.JudgeAgainLast)
+	s.ApprovalTools = slices.Clone(s.ApprovalTools)
 	return s
 }

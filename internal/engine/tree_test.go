@@ -26,6 +26,7 @@ func small() map[string]string {
   ],
   "limits": {"withheld_bytes": 8192, "command_bytes": 65536, "read_bytes": 5000000, "write_bytes": 2000000, "observation_bytes": 16384, "policy_timeout_ms": 2000},
   "budget": {"default": {"in_row": 5, "total": 50, "malformed": 20}, "doors": {"hook": {"in_row": 50, "total": -1, "malformed": 20}}},
+  "resume": {"judge_again": ["policy"], "judge_again_last": []}, "approvals": {"tools": {}, "operations": {}},
   "names": {"refused": {"exact": [".env"], "prefix": [".env."], "suffix": [".env"]}, "allowed": {"suffix": [".example"]}},
   "secrets": {"kinds": {"aws_access_key": "AKIA[0-9A-Z]{16}"}}
 }`,

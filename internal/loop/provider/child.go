@@ -115,16 +115,16 @@ func (c *Child) Next(ctx context.Context, messages []json.RawMessage, tools json
 		return Reply{}, c.broken
 	}
 	c.seq++
-	line, err := encode(question{Seq: c.seq, Messages: messages, Tools: tools})
+	text, err := encode(question{Seq: c.seq, Messages: messages, Tools: tools})
 	if err != nil {
 		return Reply{}, fmt.Errorf("ask model: write question: %w", err)
 	}
 	wrote := make(chan error, 1)
 	go func() {
-		_, err := c.stdin.Write(line)
+		_, err := c.stdin.Write(text)
 		wrote <- err
 	}()
-	line, err = c.await(ctx, orElse(c.program.Asking, 30*time.Minute), wrote)
+	line, err := c.await(ctx, orElse(c.program.Asking, 30*time.Minute), wrote)
 	var a answer
 	switch {
 	case err != nil:
@@ -182,7 +182,7 @@ func (c *Child) await(ctx context.Context, patience time.Duration, wrote <-chan 
 func (c *Child) gone() error {
 	c.finish()
 	switch {
-	case c.lost != nil && !errors.Is(c.lost, io.EOF):
+	case errors.Is(c.lost, errLong), errors.Is(c.lost, errTorn):
 		return c.lost
 	case c.ended != nil:
 		return fmt.Errorf("it ended before it answered: %w", c.ended)

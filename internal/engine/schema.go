@@ -2,9 +2,11 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -41,8 +43,33 @@ func checkData(schemas fs.FS, data *node, p *problems) {
 	for _, leaf := range leaves(invalid) {
 		keys := strings.Split(strings.TrimPrefix(leaf.InstanceLocation, "/"), "/")
 		n := data.nearest(keys)
-		p.add(n.file, n.line, "schemas/data.json describes it", "data%s: %s", strings.ReplaceAll(leaf.InstanceLocation, "/", "."), leaf.Message)
+		fix := cmp.Or(meant(leaf, keys[len(keys)-1], n, raw), "schemas/data.json describes it")
+		p.add(n.file, n.line, fix, "data%s: %s", strings.ReplaceAll(leaf.InstanceLocation, "/", "."), leaf.Message)
 	}
+}
+
+// meant is the word of a schema's list that is near to one that is not in it, as
+// a fix. The word is a key or the value of n.
+func meant(leaf *jsonschema.ValidationError, key string, n *node, schema []byte) string {
+	_, pointer, _ := strings.Cut(leaf.AbsoluteKeywordLocation, "#")
+	if !strings.HasSuffix(pointer, "/enum") {
+		return ""
+	}
+	word := key
+	if !strings.HasSuffix(pointer, "/propertyNames/enum") {
+		word, _ = n.leaf.(string)
+	}
+	list := parseData(file{raw: schema}, &problems{}).at(strings.Split(pointer, "/")[1:]...)
+	if list == nil {
+		return ""
+	}
+	var words []string
+	for _, w := range list.arr {
+		if s, ok := w.leaf.(string); ok {
+			words = append(words, s)
+		}
+	}
+	return didYouMean(word, words)
 }
 
 // leaves are the errors at the bottom: the ones that say what is wrong.
@@ -62,6 +89,9 @@ func (n *node) nearest(keys []string) *node {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for _, k := range keys {
 		next := n.obj[unescape.Replace(k)]
+		if i, err := strconv.Atoi(k); err == nil && i >= 0 && i < len(n.arr) {
+			next = n.arr[i]
+		}
 		if next == nil {
 			break
 		}

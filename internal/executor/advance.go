@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/runlens/runlens/internal/facts"
-	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/internal/plan"
 	"github.com/runlens/runlens/internal/resolve"
@@ -22,19 +21,23 @@ func (x *Executor) tool(skill, name string) *manifest.Tool {
 	return x.cfg.Tools.Tools[name]
 }
 
-// advance completes the plan's current step when the success that is recorded
-// now is its last one, and its artifacts are there and fit. It is part of the
-// commit of the result: a crash leaves both or neither.
-func (p *proposal) advance(tx *ledger.Tx, ended string) error {
+// advance finds out where the result that is recorded now leaves the plan. It
+// returns the event that completes the current step when this success was its
+// last one, and its artifacts are there and fit. Both belong to one commit: a
+// crash leaves both or neither.
+func (p *proposal) advance() *stepCompletedEvent {
 	// The run's own progress sees the result once the commit is made.
 	now := p.run.state.Plan.Clone()
-	if ended == ledger.ToolFailed {
-		now.HasFailed(p.started)
-	} else {
+	switch {
+	case p.err == nil:
 		now.Succeeded(p.started)
+	case handlerError(p.err).Code == codeCancelled:
+		now.Lost(p.started)
+	default:
+		now.HasFailed(p.started)
 	}
 	at := now.Position()
-	if at.Status != plan.Active || ended != ledger.ToolSucceeded || !now.Satisfied() {
+	if at.Status != plan.Active || p.err != nil || !now.Satisfied() {
 		p.standing = standing(&now, nil)
 		return nil
 	}
@@ -46,8 +49,7 @@ func (p *proposal) advance(tx *ledger.Tx, ended string) error {
 	now.Completed(at.Step.ID)
 	p.standing = standing(&now, nil)
 	p.standing.Completed = []string{at.Step.ID}
-	_, err := tx.Add(ledger.PlanStepCompleted, stepCompletedEvent{Step: at.Step.ID, Index: at.Index, Result: p.seq, Artifacts: found})
-	return err
+	return &stepCompletedEvent{Step: at.Step.ID, Index: at.Index, Artifacts: found}
 }
 
 // standing is where a run stands in its plan; nil without one.
@@ -119,6 +121,9 @@ func (r *run) artifactsRoot() facts.Root {
 // readArtifact reads a file below the run's artifacts, and says what it is called
 // from the project directory. A link, wherever it leads, is no artifact.
 func (r *run) readArtifact(name string) (data []byte, shown string, err error) {
+	if err := r.checkPlain(); err != nil {
+		return nil, name, errors.New("the run's artifacts are no directory of its own")
+	}
 	root := r.artifactsRoot()
 	path := root.Prefix + name
 	o := r.x.resolver.Resolve(resolve.Request{Access: facts.Read, Raw: path, Requested: path, Absolute: true})
@@ -134,6 +139,8 @@ func (r *run) readArtifact(name string) (data []byte, shown string, err error) {
 		return nil, name, errors.New("is a link, or behind one")
 	case f.Kind != facts.File:
 		return nil, shown, fmt.Errorf("is no regular file but a %s", f.Kind)
+	case f.Nlink > 1:
+		return nil, shown, errors.New("has another name too (a hard link)")
 	case f.Size > maxArtifact:
 		return nil, shown, fmt.Errorf("is larger than %d bytes", maxArtifact)
 	}
@@ -156,6 +163,13 @@ type telling struct {
 	done  bool
 }
 
+// result is r as it is told before its event has a number.
+func (t *telling) result(r *ToolResult) *ToolResult {
+	r.Seq = 0
+	t.observe(r)
+	return r
+}
+
 // observe puts the text for the model into a result.
 func (t *telling) observe(r *ToolResult) { r.Observation, r.Cut = Observe(r, t.limit) }
 
@@ -165,10 +179,7 @@ func (p *proposal) keep() {
 	if p.told == nil {
 		return
 	}
-	r := p.result()
-	r.Seq = 0
-	p.told.observe(r)
-	p.x.tell(p.told, p.started, r)
+	p.x.tell(p.told, p.started, p.told.result(p.result()))
 }
 
 // tell never lets the caller stop what has happened from being recorded.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -22,6 +23,8 @@ type answer struct {
 	Digest         string       `json:"digest"` // of the call
 	Objects        []objectName `json:"objects"`
 	PolicyRevision string       `json:"policy_revision"`
+	Manifest       string       `json:"manifest_revision"`
+	After          string       `json:"after"` // hash of the line before: in any other place it counts for nothing
 	Expires        string       `json:"expires"`
 	Times          int64        `json:"times"`
 	By             string       `json:"by"`
@@ -79,7 +82,11 @@ func (s *State) applyAnswer(ev *ledger.Event) error {
 	if err := json.Unmarshal(ev.Payload, &a); err != nil {
 		return err
 	}
+	// What a person said once counts once: a copy stands in another place.
+	copied := a.After != ev.Prev
+	s.forgetExpired(ev.Time())
 	switch {
+	case copied && !a.refuses():
 	case a.Kind == answerBudget && ev.Type == ledger.ApprovalGranted:
 		s.Reset, s.Denials = &a, facts.Denials{}
 	case a.Kind == answerCall && ev.Type == ledger.ApprovalGranted && a.Times > 0:
@@ -90,6 +97,20 @@ func (s *State) applyAnswer(ev *ledger.Event) error {
 		return errors.New("is no answer that this version knows")
 	}
 	return nil
+}
+
+// forgetExpired drops the approvals that had expired by then.
+func (s *State) forgetExpired(then time.Time) {
+	s.Answers = slices.DeleteFunc(slices.Clone(s.Answers), func(a answerState) bool {
+		return !a.refuses() && a.expired(then)
+	})
+}
+
+// expired says whether an approval no longer counts; one whose end can't be read
+// never does.
+func (a *answer) expired(now time.Time) bool {
+	expires, err := time.Parse(time.RFC3339Nano, a.Expires)
+	return err != nil || !now.Before(expires)
 }
 
 // approval returns the approval with uses left that event seq granted; nil when
@@ -119,7 +140,6 @@ func (a *answer) sign(runID string, signer note.Signer) error {
 	if signer == nil {
 		return nil
 	}
-	a.By = signer.Name()
 	text, err := a.text(runID)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
@@ -72,28 +73,26 @@ func (x *Executor) Refuse(ctx context.Context, spec AnswerSpec) (*Answer, error)
 // ResetBudget records that a person sets the run's counters of refused calls to
 // zero.
 func (x *Executor) ResetBudget(ctx context.Context, spec AnswerSpec) (*Answer, error) {
-	a := answer{Kind: answerBudget, Objects: []objectName{}, PolicyRevision: x.cfg.Engine.Revision()}
+	a := answer{Kind: answerBudget, Objects: []objectName{}, PolicyRevision: x.cfg.Engine.Revision(), Manifest: x.cfg.Tools.Revision}
 	return x.answer(ctx, spec, ledger.ApprovalGranted, a, &askedCall{})
 }
 
 // answer signs and records an answer.
 func (x *Executor) answer(ctx context.Context, spec AnswerSpec, typ string, a answer, asked *askedCall) (*Answer, error) {
-	a.By = spec.By
-	if err := a.sign(spec.RunID, spec.Signer); err != nil {
-		return nil, err
+	if a.By = spec.By; spec.Signer != nil {
+		a.By = spec.Signer.Name()
+	}
+	if err := x.checkText("the name of the person", a.By); err != nil {
+		return nil, fmt.Errorf("record answer: %w", err)
 	}
 	if a.By == "" {
 		return nil, errors.New("record answer: it needs the name of a person")
-	}
-	if !x.counts(spec.RunID, &a) {
-		return nil, fmt.Errorf("record answer of %.200q: %w", a.By, ErrUnsigned)
 	}
 	r, err := x.enter(spec.RunID, false)
 	if err != nil {
 		return nil, err
 	}
-	done := &Answer{CallID: a.CallID, Tool: a.Tool, Argv: asked.argv, Expires: a.Expires, Signed: x.signed(spec.RunID, &a)}
-	a.Signed = done.Signed
+	done := &Answer{CallID: a.CallID, Tool: a.Tool, Argv: asked.argv, Expires: a.Expires}
 	for _, o := range a.Objects {
 		if !slices.Contains(done.Paths, o.Path) {
 			done.Paths = append(done.Paths, o.Path)
@@ -106,6 +105,20 @@ func (x *Executor) answer(ctx context.Context, spec AnswerSpec, typ string, a an
 		if a.Kind != answerBudget && refused >= 0 {
 			return fmt.Errorf("answer call %d: %w: it was refused by %.200q in event %d, which is final", spec.Call, ErrNotAsked, r.state.Answers[refused].By, r.state.Answers[refused].Seq)
 		}
+		if a.Kind == answerCall {
+			if err := r.stillAsked(&a); err != nil {
+				return fmt.Errorf("approve call %d: %w: %w", spec.Call, ErrNotAsked, err)
+			}
+		}
+		a.After = tx.Head().Hash
+		if err := a.sign(spec.RunID, spec.Signer); err != nil {
+			return err
+		}
+		if !x.counts(spec.RunID, &a) {
+			return fmt.Errorf("record answer of %.200q: %w", a.By, ErrUnsigned)
+		}
+		a.Signed = x.signed(spec.RunID, &a)
+		done.Signed = a.Signed
 		done.Seq, err = tx.Add(typ, a)
 		return err
 	})
@@ -115,6 +128,20 @@ func (x *Executor) answer(ctx context.Context, spec AnswerSpec, typ string, a an
 	return done, nil
 }
 
+// stillAsked refuses an approval that could never count: the call was judged by
+// what no longer holds.
+func (r *run) stillAsked(a *answer) error {
+	switch drift := r.contractFacts().Drift; {
+	case len(drift) > 0:
+		return fmt.Errorf("the run's contract no longer holds (%s), so nothing is let through", strings.Join(drift, ", "))
+	case a.PolicyRevision != r.x.cfg.Engine.Revision():
+		return errors.New("the policy has changed since it was judged: propose the call again")
+	case a.Manifest != r.x.cfg.Tools.Revision:
+		return errors.New("the manifests have changed since it was judged: propose the call again")
+	}
+	return nil
+}
+
 // askedCall is a recorded call that a person is asked about.
 type askedCall struct {
 	seq     int64
@@ -122,12 +149,13 @@ type askedCall struct {
 	tool    string
 	digest  string
 	policy  string
+	tools   string // revision of the manifests
 	objects []objectName
 	argv    []string
 }
 
 func (c *askedCall) answer(kind string) answer {
-	return answer{Kind: kind, Call: c.seq, CallID: c.callID, Tool: c.tool, Digest: c.digest, Objects: c.objects, PolicyRevision: c.policy}
+	return answer{Kind: kind, Call: c.seq, CallID: c.callID, Tool: c.tool, Digest: c.digest, Objects: c.objects, PolicyRevision: c.policy, Manifest: c.tools}
 }
 
 // asked finds the proposal that a person answers, and what was judged of it.
@@ -161,12 +189,13 @@ func (x *Executor) asked(spec AnswerSpec) (*askedCall, error) {
 			}
 			var v struct {
 				PolicyRevision string       `json:"policy_revision"`
+				Manifest       string       `json:"manifest_revision"`
 				Input          *facts.Input `json:"input"`
 			}
 			if err := json.Unmarshal(ev.Payload, &v); err != nil {
 				return nil, err
 			}
-			last, c.policy, input = head.Verdict+" ("+head.Reason+")", v.PolicyRevision, v.Input
+			last, c.policy, c.tools, input = head.Verdict+" ("+head.Reason+")", v.PolicyRevision, v.Manifest, v.Input
 			if head.Verdict != engine.Ask.String() {
 				input = nil
 			}

@@ -205,7 +205,7 @@ func (x *Executor) ExecAuthorized(ctx context.Context, runID string) (result *To
 // decideAgainLocked judges again when others have changed the run since.
 func (p *proposal) decideAgainLocked(ctx context.Context) {
 	now := p.run.judgedByLocked()
-	if p.stopped() || now.equal(p.judged) {
+	if p.stopped() || now.equal(p.judged) && !p.approvalExpired() {
 		return
 	}
 	begun := now.skill.Name != p.judged.skill.Name

@@ -10,6 +10,7 @@ const (
 	codeLedgerFailed   = "ledger_failed"
 	codeLedgerBusy     = "ledger_busy"
 	codeHandler        = "handler_failed"
+	codeCancelled      = "handler_cancelled"
 	codeTimeout        = "handler_timeout"
 	codeObjectChanged  = "object_changed"
 	codeOutput         = "output_validation_failed"

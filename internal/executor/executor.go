@@ -234,12 +234,16 @@ func (p *proposal) recordResult() error {
 	ctx, cancel := context.WithTimeout(context.Background(), resultWait)
 	defer cancel()
 	err := p.run.log.Commit(ctx, func(tx *ledger.Tx) (err error) {
+		step := p.advance()
 		typ, payload := p.resultEvent()
 		if p.seq, err = tx.Add(typ, payload); err != nil {
 			return err
 		}
-		if err := p.advance(tx, typ); err != nil {
-			return err
+		if step != nil {
+			step.Result = p.seq
+			if _, err := tx.Add(ledger.PlanStepCompleted, step); err != nil {
+				return err
+			}
 		}
 		p.keep()
 		return nil

@@ -16,6 +16,7 @@ import (
 // concurrent use.
 type History struct {
 	x     *Executor
+	run   *run // nil: only looked at
 	calls map[string]*pastCalls
 }
 
@@ -31,7 +32,10 @@ type Past struct {
 	Seq          int64       // of the final event
 	Started      int64       // of the start; 0 when the call was refused
 	OutputDigest string      // of the output, as the event has it; "" without output
+	ToldDigest   string      // of the result that a model was told; "" when none was
 	Result       *ToolResult // all that the ledger knows: Output is nil unless `record` is full
+
+	at int64 // where the final event stands; 0 when it holds no output
 }
 
 // Answer looks up the call that raw holds, and takes it: the k-th call without
@@ -50,19 +54,35 @@ func (h *History) Answer(raw []byte) (*Past, bool) {
 	case past.named:
 		for _, p := range slices.Backward(past.list) {
 			if p != nil {
-				return p, true
+				return h.whole(p, known), true
 			}
 		}
 		return nil, false
-	case past.taken >= len(past.list):
-		return nil, false
 	}
-	past.taken++
-	p := past.list[past.taken-1]
-	if p != nil {
-		p.Result.CallID, p.Result.ToolName = known.or(p.Result.CallID, p.Result.ToolName)
+	for past.taken < len(past.list) {
+		past.taken++
+		if p := past.list[past.taken-1]; p != nil { // one without an answer was made again
+			return h.whole(p, known), true
+		}
 	}
-	return p, p != nil
+	return nil, false
+}
+
+// whole is a past call with its output, where the ledger has it, under the name
+// that its sender knows.
+func (h *History) whole(p *Past, known knownAs) *Past {
+	whole, result := *p, *p.Result
+	whole.Result = &result
+	result.CallID, result.ToolName = known.or(result.CallID, result.ToolName)
+	if p.at > 0 && h.run != nil {
+		if ev, err := h.run.log.At(p.at); err == nil && ev.Seq == p.Seq {
+			var e toolEndedEvent
+			if json.Unmarshal(ev.Payload, &e) == nil {
+				result.Output = e.Output
+			}
+		}
+	}
+	return &whole
 }
 
 // key is what a call in a transcript has in common with the recorded one.
@@ -80,20 +100,16 @@ func (h *History) key(raw []byte) (string, knownAs) {
 func bytesKey(digest string) string    { return "bytes " + digest }
 func callKey(id, digest string) string { return "call " + digest + " " + id }
 
-// notFinal are the gates whose refusals say more about the run, or about the
-// policy, than about the call.
-var notFinal = map[string]bool{"run": true, "ask": true, "policy": true}
-
-// planGate is the gate whose refusals are final once the caller has gone on.
-const planGate = "plan"
-
 // History reads what a run has answered so far.
 func (x *Executor) History(_ context.Context, runID string) (*History, error) {
 	if err := ledger.CheckRunID(runID); err != nil {
 		return nil, err
 	}
+	x.mu.Lock()
+	r := x.runs[runID]
+	x.mu.Unlock()
 	b := &historian{
-		h: &History{x: x, calls: map[string]*pastCalls{}}, runID: runID,
+		h: &History{x: x, run: r, calls: map[string]*pastCalls{}}, runID: runID,
 		open: map[int64]*pastEvent{}, started: map[int64]*pastEvent{},
 	}
 	for ev, err := range ledger.Read(filepath.Join(x.cfg.Runs, runID)) {
@@ -197,7 +213,7 @@ func (b *historian) judged(ev *ledger.Event) error {
 		return nil
 	}
 	gate := b.h.x.cfg.Engine.Reason(v.Reason, "", "", nil).Gate
-	if v.Verdict == engine.Ask.String() || notFinal[gate] {
+	if v.Verdict == engine.Ask.String() || slices.Contains(b.h.x.settings.JudgeAgain, gate) {
 		return nil
 	}
 	out := &Outcome{CallID: p.callID, Tool: p.tool, Verdict: engine.Verdict{Effect: effectOf(v.Verdict), Reasons: v.Reasons}}
@@ -207,8 +223,8 @@ func (b *historian) judged(ev *ledger.Event) error {
 		out.ErrorCode = errorCode(out.Verdict)
 	}
 	refused := &proposal{run: &run{id: b.runID}, out: out, seq: ev.Seq}
-	past := &Past{Seq: ev.Seq, Result: refused.refusal()}
-	if gate == planGate {
+	past := &Past{Seq: ev.Seq, ToldDigest: v.Told, Result: refused.refusal()}
+	if slices.Contains(b.h.x.settings.JudgeAgainLast, gate) {
 		p.past = past
 		b.blocked = append(b.blocked, p)
 		return nil
@@ -224,19 +240,23 @@ func (b *historian) ended(ev *ledger.Event) error {
 	}
 	p := b.started[e.Started]
 	delete(b.started, e.Started)
-	if p == nil {
+	if p == nil || e.ErrorCode == codeCancelled {
 		return nil
 	}
 	out := &Outcome{CallID: p.callID, Tool: p.tool, Verdict: engine.Verdict{Effect: engine.Allow, Reasons: p.verdict.Reasons}}
 	done := &proposal{run: &run{id: b.runID}, out: out, seq: ev.Seq}
 	r := done.result()
-	r.Output, r.Truncated = e.Output, e.Truncated
+	at := int64(0)
+	if e.Output != nil {
+		at = ev.Offset
+	}
+	r.Output, r.Truncated = nil, e.Truncated
 	if e.ErrorCode != "" {
 		known := b.h.x.cfg.Engine.Reason(e.ErrorCode, e.Message, "", nil)
 		r.Status, r.ErrorCode, r.ErrorMessage, r.Retryable = StatusFailed, e.ErrorCode, e.Message, known.Retryable
 		r.Reason, r.Reasons = e.ErrorCode, []engine.Reason{known}
 	}
-	b.final(p, &Past{Seq: ev.Seq, Started: e.Started, OutputDigest: e.Digest, Result: r})
+	b.final(p, &Past{Seq: ev.Seq, Started: e.Started, OutputDigest: e.Digest, ToldDigest: e.Told, Result: r, at: at})
 	return nil
 }
 

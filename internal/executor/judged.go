@@ -4,7 +4,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/plan"
@@ -81,9 +80,8 @@ func (p *proposal) approvals(j judgedBy) []facts.Approval {
 			Remaining: a.Remaining, Signed: p.x.signed(p.run.id, &a.answer), Refused: a.refuses(), MatchesCall: true,
 		}
 		if !f.Refused {
-			f.MatchesCall = a.PolicyRevision == p.out.PolicyRevision && slices.Equal(a.Objects, p.objectNames())
-			expires, err := time.Parse(time.RFC3339Nano, a.Expires)
-			f.ExpiredAtNow = err != nil || !now.Before(expires)
+			f.MatchesCall = a.PolicyRevision == p.out.PolicyRevision && a.Manifest == p.out.ManifestRevision && slices.Equal(a.Objects, p.objectNames())
+			f.ExpiredAtNow = a.expired(now)
 		}
 		list = append(list, f)
 	}

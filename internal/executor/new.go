@@ -96,6 +96,11 @@ func New(cfg Config) (*Executor, error) {
 		}
 		x.approvers = append(x.approvers, v)
 	}
+	for _, name := range x.settings.ApprovalTools {
+		if cfg.Tools.Tools[name] == nil {
+			cfg.Note("policy data asks about tool %.200q (approvals.tools), which no manifest declares", name)
+		}
+	}
 	x.withhold = newWithholder(x.settings)
 	if err := x.checkWriteRoots(); err != nil {
 		return nil, errors.Join(err, resolver.Close())

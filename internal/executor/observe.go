@@ -174,6 +174,18 @@ func (r *ToolResult) Anthropic() ([]byte, error) {
 // Line is the result as one line of JSON, with its newline.
 func (r *ToolResult) Line() ([]byte, error) { return line(r) }
 
+// ToldDigest is the digest of all that a result tells, but the number of its
+// event: the ledger has it for what a model was told.
+func (r *ToolResult) ToldDigest() string {
+	told := *r
+	told.Seq = 0
+	text, err := told.Line()
+	if err != nil {
+		return ""
+	}
+	return digest(text)
+}
+
 // told is what a model is told of a result, made now where it was not before.
 func (r *ToolResult) told() string {
 	if r.Observation != "" {

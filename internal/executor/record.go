@@ -42,6 +42,7 @@ type verdictEvent struct {
 	InputDigest      string          `json:"input_digest"`
 	Reasons          []engine.Reason `json:"reasons"`
 	Objects          []objectID      `json:"objects"`
+	Told             string          `json:"told_digest,omitempty"` // of a refusal that a model was told
 }
 
 // objectID says which object was judged, in a form that another process can
@@ -74,6 +75,7 @@ type toolEndedEvent struct {
 	Micros    int64          `json:"duration_us"`
 	Observed  int64          `json:"observation_bytes,omitempty"` // what a model was told, when one was
 	Cut       bool           `json:"observation_cut,omitempty"`
+	Told      string         `json:"told_digest,omitempty"`
 	Output    map[string]any `json:"output,omitempty"` // with `record: full` alone
 }
 
@@ -199,9 +201,19 @@ func (p *proposal) checkApproval() {
 	}
 }
 
+// approvalExpired says whether the verdict rests on an approval that has expired
+// while the call waited for the run's lock.
+func (p *proposal) approvalExpired() bool {
+	a := p.run.state.approval(p.approval())
+	return a != nil && a.expired(p.x.cfg.Now())
+}
+
 // approval is the seq of the approval that the verdict rests on; 0 when it needs
 // none.
 func (p *proposal) approval() int64 {
+	if p.out.Verdict.Effect != engine.Allow {
+		return 0
+	}
 	switch n := p.out.Verdict.Reasons[0].Detail["approval"].(type) {
 	case json.Number:
 		seq, _ := n.Int64()
@@ -265,6 +277,9 @@ func (p *proposal) verdictEvent() verdictEvent {
 	if len(p.input.Targets) > 0 {
 		ev.Path = p.input.Targets[0].Path
 	}
+	if p.told != nil && v.Effect != engine.Allow {
+		ev.Told = p.told.result(p.refusal()).ToldDigest()
+	}
 	return ev
 }
 
@@ -320,10 +335,8 @@ func (p *proposal) resultEvent() (string, toolEndedEvent) {
 		}
 	}
 	if p.told != nil {
-		r := p.result()
-		r.Plan = nil
-		text, cut := Observe(r, p.told.limit)
-		ev.Observed, ev.Cut = int64(len(text)), cut
+		r := p.told.result(p.result())
+		ev.Observed, ev.Cut, ev.Told = int64(len(r.Observation)), r.Cut, r.ToldDigest()
 	}
 	if p.x.cfg.Tools.Record == recordFull {
 		ev.Output = output

@@ -2,8 +2,11 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,8 +54,11 @@ func (x *Executor) enter(runID string, create bool) (*run, error) {
 		return r, nil
 	}
 	r := &run{x: x, id: runID, dir: filepath.Join(x.cfg.Runs, runID), state: NewState(), tools: map[*manifest.Tool]*facts.Tool{}}
+	if err := r.checkPlain(); err != nil {
+		return nil, err
+	}
 	if create {
-		if err := os.MkdirAll(filepath.Join(r.dir, "artifacts"), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(r.dir, artifactsDir), 0o700); err != nil {
 			return nil, fmt.Errorf("make run %s: %w", runID, err)
 		}
 	}
@@ -150,16 +156,51 @@ func (r *run) toolFacts(t *manifest.Tool) *facts.Tool {
 // that leads out of it would widen what the skill was to narrow.
 func (r *run) roots(t *manifest.Tool) []facts.Root {
 	roots := r.x.resolver.Roots(rootSpecs(t, r.id))
+	if !r.virtual && r.checkPlain() != nil {
+		roots = slices.DeleteFunc(slices.Clone(roots), r.isOwn)
+	}
 	own := r.x.cfg.Tools.Tools[t.Name]
 	if own == nil || own == t {
 		return roots
 	}
 	wide := r.x.resolver.Roots(rootSpecs(own, r.id))
-	return slices.DeleteFunc(slices.Clone(roots), func(n facts.Root) bool {
-		return !slices.ContainsFunc(wide, func(w facts.Root) bool {
-			return n.Path == w.Path || strings.HasPrefix(n.Prefix, w.Prefix)
+	narrowed := make([]facts.Root, 0, len(roots))
+	for _, n := range roots {
+		n.Access = slices.DeleteFunc(slices.Clone(n.Access), func(access string) bool {
+			return !slices.ContainsFunc(wide, func(w facts.Root) bool {
+				return slices.Contains(w.Access, access) && strings.HasPrefix(n.Prefix, w.Prefix)
+			})
 		})
-	})
+		if len(n.Access) > 0 {
+			narrowed = append(narrowed, n)
+		}
+	}
+	return narrowed
+}
+
+// isOwn says whether a root is the run's own, or lies in it, by its name.
+func (r *run) isOwn(root facts.Root) bool {
+	own := path.Join(r.x.runsRel, r.id)
+	declared := path.Clean(root.Declared)
+	return declared == own || strings.HasPrefix(declared, own+"/") || strings.HasPrefix(declared+"/", filepath.ToSlash(r.dir)+"/")
+}
+
+// checkPlain refuses a run whose directory, or that of its artifacts, is a link:
+// what it leads to is not the run's.
+func (r *run) checkPlain() error {
+	for _, name := range []string{r.dir, filepath.Join(r.dir, artifactsDir)} {
+		info, err := os.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && !info.IsDir() {
+			err = errors.New("it is a link or a file")
+		}
+		if err != nil {
+			return fmt.Errorf("open run %s: want a directory in the place of %q: %w", r.id, filepath.Base(name), err)
+		}
+	}
+	return nil
 }
 
 // rootSpecs are a tool's roots in a run.

@@ -288,13 +288,6 @@ func TestContractDrift(t *testing.T) {
 		"policy_revision": func(t *testing.T, _ string, cfg *executor.Config, _ *executor.StartSpec) {
 			cfg.Engine = spoiled(t, "runlens/data.json", `"write_bytes": 2000000`, `"write_bytes": 2000001`)
 		},
-		"write_roots": func(t *testing.T, project string, _ *executor.Config, _ *executor.StartSpec) {
-			at := filepath.Join(project, "runs/r/artifacts")
-			if err := os.Rename(at, filepath.Join(project, "elsewhere")); err != nil {
-				t.Fatal(err)
-			}
-			link(t, filepath.Join(project, "elsewhere"), at)
-		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			project := sumsProject(t)
@@ -748,5 +741,120 @@ func TestReopen(t *testing.T) {
 	}
 	if _, _, err := x.Reopen(ctx, executor.StartSpec{RunID: "bare"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWriteRootsDrift: a directory that the run may write below is no longer the
+// one that it was.
+func TestWriteRootsDrift(t *testing.T) {
+	project := sumsProject(t)
+	x := open(t, project, func(cfg *executor.Config) {
+		cfg.Tools = tools(t, `{"schema_version":1,"tools":{"put":{"operation":"write","roots":["out"]},"read_file":{"operation":"read","roots":["data"]}}}`)
+	})
+	for _, dir := range []string{"out", "elsewhere"} {
+		if err := os.Mkdir(filepath.Join(project, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	started(t, x, executor.StartSpec{RunID: "r", Goal: "g"})
+	if r := x.Exec(context.Background(), readNumbers(), "r"); r.Status != "success" {
+		t.Fatal(r.ErrorMessage)
+	}
+	if err := os.Remove(filepath.Join(project, "out")); err != nil {
+		t.Fatal(err)
+	}
+	link(t, filepath.Join(project, "elsewhere"), filepath.Join(project, "out"))
+	if r := x.Exec(context.Background(), readNumbers(), "r"); r.ErrorMessage != "changed since the run was started: write_roots" {
+		t.Errorf("%s: %s", r.Reason, r.ErrorMessage)
+	}
+	sum, err := x.Stop(context.Background(), "r", "input_ended")
+	if err != nil || sum.Status != executor.RunFailed || sum.Reasons[0].Code != "contract_drift" {
+		t.Errorf("stopped under other terms: %v, %+v", err, sum)
+	}
+}
+
+// TestRunIsALink: a run whose directory or artifacts directory is a link is not
+// opened, and one that becomes a link while it is open has no roots there.
+func TestRunIsALink(t *testing.T) {
+	for _, at := range []string{"runs/r", "runs/r/artifacts"} {
+		project, outside := canonical(t), canonical(t)
+		link(t, outside, filepath.Join(project, at))
+		x := open(t, project, nil)
+		if _, err := x.Start(context.Background(), executor.StartSpec{RunID: "r", Goal: "g"}); err == nil || !strings.Contains(err.Error(), "it is a link or a file") {
+			t.Errorf("%s: %v", at, err)
+		}
+		if r := x.Exec(context.Background(), writeSum(1), "r"); r.Reason != "ledger_failed" {
+			t.Errorf("%s: %s", at, r.Reason)
+		}
+		if left, _ := os.ReadDir(outside); len(left) > 0 {
+			t.Errorf("%s: %v was written", at, left)
+		}
+	}
+	project, outside := canonical(t), canonical(t)
+	x := open(t, project, nil)
+	if r := x.Exec(context.Background(), writeSum(1), "r"); r.Status != "success" {
+		t.Fatal(r.ErrorMessage)
+	}
+	if err := os.RemoveAll(filepath.Join(project, "runs/r/artifacts")); err != nil {
+		t.Fatal(err)
+	}
+	link(t, outside, filepath.Join(project, "runs/r/artifacts"))
+	if r := x.Exec(context.Background(), writeSum(1), "r"); r.Reason != "outside_roots" {
+		t.Errorf("swapped while it was open: %s", r.Reason)
+	}
+}
+
+// TestStartOverFiles: a run is not started over files that it has not made.
+func TestStartOverFiles(t *testing.T) {
+	for name, want := range map[string]string{
+		"runs/r/artifacts/sum.json": "artifacts directory is not empty",
+		"runs/r/messages.jsonl":     `"messages.jsonl" in its directory already`,
+		"runs/r/contract.json":      "",
+		"runs/r/.contract.json.12":  "",
+	} {
+		project := sumsProject(t)
+		write(t, project, name, "{}")
+		_, err := open(t, project, underSkill(t)).Start(context.Background(), executor.StartSpec{RunID: "r", Skill: "sums"})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// TestNarrowedAccess: a link below a root for writing that leads into one for
+// reading does not make it a root for writing.
+func TestNarrowedAccess(t *testing.T) {
+	project := sumsProject(t)
+	set := `{"schema_version":1,"tools":{"put":{"operation":"write","handler":"write_file","roots":[{"path":"out","access":["write"]},{"path":"data","access":["read"]}]}}}`
+	skill := "schema_version: 1\nname: sums\ndescription: d\ntools: [put]\nnarrow:\n  put: {roots: [{path: out/sub, access: [write]}]}\n"
+	if err := os.Mkdir(filepath.Join(project, "out"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link(t, "../data", filepath.Join(project, "out/sub"))
+	x := open(t, project, func(cfg *executor.Config) { cfg.Tools = skillTools(t, skill, func(string) string { return set }) })
+	started(t, x, executor.StartSpec{RunID: "r", Skill: "sums"})
+	r := x.Exec(context.Background(), propose("put", map[string]any{"path": "out/sub/evil.json", "content": "x"}), "r")
+	if r.Reason != "outside_roots" {
+		t.Errorf("%s: %s", r.Reason, r.ErrorMessage)
+	}
+	if _, err := os.Stat(filepath.Join(project, "data/evil.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Error("it was written")
+	}
+}
+
+// TestStartTexts: what no ledger should hold starts no run and answers no call.
+func TestStartTexts(t *testing.T) {
+	x := open(t, sumsProject(t), nil)
+	for goal, want := range map[string]string{
+		"\xff": "not valid UTF-8", "a\x1b[2J": "control character", "AKIA" + strings.Repeat("Q", 16): "looks like a secret",
+		strings.Repeat("g", 65<<10): "longer than",
+	} {
+		if _, err := x.Start(context.Background(), executor.StartSpec{RunID: "r", Goal: goal}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("goal %q: %v", goal[:min(len(goal), 20)], err)
+		}
+	}
+	started(t, x, executor.StartSpec{RunID: "r", Goal: "zwei Zeilen\nüber alles"})
+	if _, err := x.ResetBudget(context.Background(), executor.AnswerSpec{RunID: "r", By: "AKIA" + strings.Repeat("Q", 16)}); err == nil || !strings.Contains(err.Error(), "looks like a secret") {
+		t.Errorf("by a secret: %v", err)
 	}
 }

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/ledger"
@@ -60,6 +63,9 @@ func (x *Executor) Start(ctx context.Context, spec StartSpec) (*Task, error) {
 		if r.state.Seq > 0 {
 			return fmt.Errorf("start run %s: %w", id, ErrRunExists)
 		}
+		if err := r.checkEmpty(); err != nil {
+			return fmt.Errorf("start run %s: %w", id, err)
+		}
 		if c.Goal != "" {
 			if err := r.writeContract(c); err != nil {
 				return err
@@ -73,6 +79,29 @@ func (x *Executor) Start(ctx context.Context, spec StartSpec) (*Task, error) {
 	}
 	task.Dir = r.dir
 	return task, nil
+}
+
+// checkEmpty refuses to start a run over files that it has not made. What a start
+// that broke off leaves is no such file.
+func (r *run) checkEmpty() error {
+	entries, err := os.ReadDir(r.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch e.Name() {
+		case "events.jsonl", contractName:
+		case artifactsDir:
+			if left, err := os.ReadDir(filepath.Join(r.dir, artifactsDir)); err != nil || len(left) > 0 {
+				return errors.Join(errors.New("its artifacts directory is not empty: choose another name for the run, or clear it"), err)
+			}
+		default:
+			if !strings.HasPrefix(e.Name(), "."+contractName) {
+				return fmt.Errorf("there is %.200q in its directory already: choose another name for the run, or clear it", e.Name())
+			}
+		}
+	}
+	return nil
 }
 
 // ErrNoEvents is a run that was to be gone on with and has not begun.
@@ -127,7 +156,7 @@ func (x *Executor) terms(id string, spec StartSpec) (*contract, *Task, error) {
 		Door: x.cfg.Door, ReadOnly: spec.ReadOnly,
 	}
 	task := &Task{RunID: id, Inputs: map[string]string{}}
-	var problems []error
+	problems := []error{x.checkText("the goal", spec.Goal)}
 	tools := x.cfg.Tools.Tools
 	if spec.Skill != "" {
 		s := x.cfg.Tools.Skills[spec.Skill]
@@ -160,6 +189,24 @@ func (x *Executor) terms(id string, spec StartSpec) (*contract, *Task, error) {
 	task.instruct()
 	return c, task, errors.Join(append(problems, c.seal(id))...)
 }
+
+// checkText refuses what a person says when no ledger should hold it.
+func (x *Executor) checkText(what, text string) error {
+	switch {
+	case !utf8.ValidString(text):
+		return fmt.Errorf("%s is not valid UTF-8", what)
+	case len(text) > maxText:
+		return fmt.Errorf("%s is longer than %d bytes", what, maxText)
+	case strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x7f }):
+		return fmt.Errorf("%s holds a control character", what)
+	case len(x.withhold.scan(text)) > 0:
+		return fmt.Errorf("%s looks like a secret, and it would be recorded", what)
+	}
+	return nil
+}
+
+// maxText bounds what a person says in a ledger.
+const maxText = 64 << 10
 
 // UnknownSkill is a run that names a skill which the manifests do not declare.
 type UnknownSkill struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/runlens/runlens/internal/engine"
@@ -16,6 +17,9 @@ import (
 // maxWaiting bounds the allows that are remembered as not yet started; older
 // ones can no longer be started and must be authorised again.
 const maxWaiting = 64
+
+// maxOpen bounds the proposals that are remembered without a verdict.
+const maxOpen = 256
 
 // State is a run as a fold over its events. It holds only what a later call is
 // judged by; applying the same events always gives the same State.
@@ -101,6 +105,7 @@ func (s *State) apply(ev *ledger.Event) error {
 		}
 		s.Proposal = proposalState{Seq: ev.Seq, Offset: ev.Offset, Digest: p.Digest, CallID: p.CallID, Malformed: p.Malformed}
 		s.Proposals[ev.Seq] = openProposal{After: p.After, Digest: p.Digest}
+		s.forgetProposals()
 		if !p.Malformed {
 			s.calls.add(p.CallID, p.Digest)
 		}
@@ -124,12 +129,25 @@ func (s *State) apply(ev *ledger.Event) error {
 	return nil
 }
 
+// forgetProposals bounds the proposals that are remembered without a verdict:
+// nobody judges any but the last.
+func (s *State) forgetProposals() {
+	if len(s.Proposals) <= 2*maxOpen {
+		return
+	}
+	seqs := slices.Sorted(maps.Keys(s.Proposals))
+	for _, seq := range seqs[:len(seqs)-maxOpen] {
+		delete(s.Proposals, seq)
+	}
+}
+
 // applyHandler follows a handler from its start to its end.
 func (s *State) applyHandler(ev *ledger.Event) error {
 	var p struct {
 		Verdict int64  `json:"verdict_seq"`
 		Started int64  `json:"started_seq"`
 		Tool    string `json:"tool"`
+		Code    string `json:"error_code"`
 	}
 	if err := json.Unmarshal(ev.Payload, &p); err != nil {
 		return err
@@ -147,12 +165,12 @@ func (s *State) applyHandler(ev *ledger.Event) error {
 	digest := s.Running[p.Started].Digest
 	delete(s.Running, p.Started)
 	delete(s.Lost, digest) // whatever was unknown of this call, it has an end now
-	switch ev.Type {
-	case ledger.ToolSucceeded:
+	switch {
+	case ev.Type == ledger.ToolSucceeded:
 		s.Plan.Succeeded(p.Started)
-	case ledger.ToolFailed:
+	case ev.Type == ledger.ToolFailed && p.Code != codeCancelled:
 		s.Plan.HasFailed(p.Started)
-	default:
+	default: // nobody knows how far it came
 		s.Plan.Lost(p.Started)
 		if digest != "" {
 			s.Lost[digest]++

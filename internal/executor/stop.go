@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/plan"
+	"github.com/runlens/runlens/internal/resolve"
 )
 
 // Statuses of a run that stopped.
@@ -58,6 +60,12 @@ func (x *Executor) Stop(ctx context.Context, runID, cause string) (*Summary, err
 	}
 	s := &t.sum
 	err = r.log.Commit(ctx, func(tx *ledger.Tx) error {
+		if r.state.Seq != t.last { // somebody recorded meanwhile
+			if t, err = r.tally(); err != nil {
+				return err
+			}
+			s = &t.sum
+		}
 		s.Cause = cause
 		r.validate(t)
 		s.Status = RunCompleted
@@ -82,13 +90,14 @@ func (x *Executor) Stop(ctx context.Context, runID, cause string) (*Summary, err
 
 // sameResult says whether a run stopped as it had stopped before.
 func (s *Summary) sameResult(now *Summary) bool {
-	return s.Status == now.Status && slices.Equal(s.Reasons, now.Reasons) && slices.Equal(s.Artifacts, now.Artifacts)
+	return s.Status == now.Status && s.Cause == now.Cause && slices.Equal(s.Reasons, now.Reasons) && slices.Equal(s.Artifacts, now.Artifacts)
 }
 
 // tally is what the ledger says of a run.
 type tally struct {
 	sum     Summary
 	began   time.Time
+	last    int64               // seq of the last event
 	written map[string]artifact // by path from the project directory
 	stopped *Summary            // the summary that the ledger ends with
 }
@@ -110,7 +119,7 @@ func (r *run) tally() (*tally, error) {
 }
 
 func (t *tally) take(ev *ledger.Event) (err error) {
-	t.stopped = nil
+	t.stopped, t.last = nil, ev.Seq
 	switch ev.Type {
 	case ledger.RunStarted:
 		t.began = ev.Time()
@@ -164,6 +173,9 @@ func (r *run) validate(t *tally) {
 	if at := r.state.Plan.Position(); at.Status == plan.Active {
 		s.Reasons = append(s.Reasons, r.incomplete(at))
 	}
+	if drift := r.contractFacts().Drift; len(drift) > 0 {
+		s.Reasons = append(s.Reasons, StopReason{Code: codeContractDrift, Message: "changed since the run was started: " + strings.Join(drift, ", ")})
+	}
 	want := slices.Clone(c.Artifacts)
 	if c.Plan != nil {
 		for _, step := range c.Plan.Steps[:min(r.state.Plan.Done, len(c.Plan.Steps))] {
@@ -202,12 +214,15 @@ func (r *run) incomplete(at plan.Position) StopReason {
 // compareWritten holds what tools wrote below the run's artifacts against what
 // is there now: what nobody recorded has changed it.
 func (r *run) compareWritten(t *tally, now map[string]artifact) {
-	home := strings.TrimPrefix(r.artifactsRoot().Prefix, strings.TrimSuffix(r.x.resolver.Project(), "/")+"/")
+	home := r.home()
 	for _, name := range slices.Sorted(maps.Keys(t.written)) {
 		was := t.written[name]
 		rest, inside := strings.CutPrefix(name, home)
 		if !inside {
-			now[name] = was
+			// Nobody promised that it stays; it is told as it is, if it is there.
+			if in, err := r.x.input(name, name); err == nil {
+				now[name] = artifact{name, in.Bytes, in.Digest}
+			}
 			continue
 		}
 		data, shown, err := r.readArtifact(rest)
@@ -220,6 +235,13 @@ func (r *run) compareWritten(t *tally, now map[string]artifact) {
 			t.sum.add(StopReason{Code: stopChanged, Path: name, Message: fmt.Sprintf("artifact %s: is not what the run's tools wrote", rest)})
 		}
 	}
+}
+
+// home is where the run's artifacts are, as paths in the ledger begin: from the
+// project directory, or from "/" where runs are kept elsewhere.
+func (r *run) home() string {
+	runs := r.x.resolver.Roots([]resolve.RootSpec{{Declared: r.x.cfg.Runs, Access: []string{facts.Read}}})[0]
+	return strings.TrimPrefix(runs.Prefix, strings.TrimSuffix(r.x.resolver.Project(), "/")+"/") + r.id + "/" + artifactsDir + "/"
 }
 
 // add adds a reason once.

@@ -22,11 +22,7 @@ func (m *Messages) told(past *executor.Past) *executor.ToolResult {
 		where = m.refused[past.Seq]
 	}
 	r, digest := m.read(where)
-	switch {
-	case r == nil, digest != past.OutputDigest:
-		return nil
-	case r.CallID != past.Result.CallID, r.ToolName != past.Result.ToolName, r.Status != past.Result.Status,
-		r.Reason != past.Result.Reason, r.RunID != past.Result.RunID:
+	if r == nil || digest != past.OutputDigest || past.ToldDigest == "" || r.ToldDigest() != past.ToldDigest {
 		return nil
 	}
 	return r

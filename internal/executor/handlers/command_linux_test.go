@@ -233,7 +233,7 @@ func TestCommandCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := Run(ctx, builtin(t, "run_tests"), newProject(t, nil).command("hang").Grant)
-	if _, code := code(t, err); code != CodeFailed {
+	if _, code := code(t, err); code != CodeCancel {
 		t.Errorf("code %q", code)
 	}
 }

@@ -95,6 +95,7 @@ type Result struct {
 const (
 	CodeFailed  = "handler_failed"
 	CodeTimeout = "handler_timeout"
+	CodeCancel  = "handler_cancelled" // the caller no longer waited; how far it came is not known
 	CodeChanged = "object_changed"
 )
 

@@ -31,7 +31,7 @@ func runWithin(ctx context.Context, h Handler, g *Grant, patience time.Duration)
 		return Result{}, failed("run handler %.200q: it is declared for judging only", h.Name)
 	}
 	g = g.without(h.Payload)
-	limit := g.timeout(h)
+	limit, caller := g.timeout(h), ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
@@ -61,21 +61,39 @@ func runWithin(ctx context.Context, h Handler, g *Grant, patience time.Duration)
 
 	select {
 	case e := <-ended:
-		return e.result, e.err
+		return e.result, cancelled(caller, h.Name, e.err)
 	case <-ctx.Done():
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case e := <-ended:
-		return e.result, e.err
+		return e.result, cancelled(caller, h.Name, e.err)
 	case <-timer.C:
 	}
 	if first.pass() {
-		return Result{}, expired(ctx, h.Name, limit)
+		return Result{}, cancelled(caller, h.Name, expired(ctx, h.Name, limit))
 	}
 	e := <-ended // it came back in this very moment
-	return e.result, e.err
+	return e.result, cancelled(caller, h.Name, e.err)
+}
+
+// cancelled tells an error that came because the caller went away from the
+// handler's own. Whatever the handler made of its end, the caller's comes first.
+func cancelled(caller context.Context, name string, err error) error {
+	if err == nil || caller.Err() == nil {
+		return err
+	}
+	e := *typed(name, err)
+	switch e.Code {
+	case CodeTimeout:
+		e.Message = fmt.Sprintf("run handler %q: the caller cancelled it", name)
+	case CodeFailed:
+	default:
+		return err
+	}
+	e.Code = CodeCancel
+	return &e
 }
 
 // without is the grant with no argument of these names: content reaches a

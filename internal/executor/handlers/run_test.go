@@ -98,7 +98,7 @@ func TestRunCancelled(t *testing.T) {
 	defer close(hold)
 	h := handler(func(context.Context, *Grant) (Result, error) { <-hold; return Result{}, nil })
 	_, err := runWithin(ctx, h, &Grant{}, time.Millisecond)
-	if e, code := code(t, err); code != CodeFailed || e.Message != `run handler "h": the caller cancelled it` {
+	if e, code := code(t, err); code != CodeCancel || e.Message != `run handler "h": the caller cancelled it` {
 		t.Errorf("code %q, message %q", code, e.Message)
 	}
 }
@@ -137,6 +137,34 @@ func TestTimeout(t *testing.T) {
 	} {
 		if got := c.g.timeout(c.h); got != c.want {
 			t.Errorf("timeout %s, want %s", got, c.want)
+		}
+	}
+}
+
+// TestCancelled: once the caller has gone, a handler's own failure and its
+// deadline are a cancelled call; a success and a changed object stay what they are.
+func TestCancelled(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a success":        {nil, ""},
+		"a failure":        {failed("no luck"), CodeCancel},
+		"a plain error":    {errors.New("no luck"), CodeCancel},
+		"a deadline":       {&Error{Code: CodeTimeout, Message: "read: the deadline came first"}, CodeCancel},
+		"a changed object": {&Error{Code: CodeChanged}, CodeChanged},
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		h := handler(func(context.Context, *Grant) (Result, error) { cancel(); return Result{}, c.err })
+		_, err := Run(ctx, h, &Grant{})
+		var e *Error
+		if got := ""; errors.As(err, &e) {
+			got = e.Code
+			if got != c.want || strings.Contains(e.Message, "deadline") {
+				t.Errorf("%s: %s %q, want %s", name, got, e.Message, c.want)
+			}
+		} else if c.want != "" {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
 }

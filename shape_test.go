@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	"internal/engine":            {"internal/facts"},
 	"internal/engine/regotest":   {"internal/facts", "internal/engine"},
 	"internal/executor/handlers": {"internal/facts", "internal/manifest", "internal/resolve"},
+	"internal/executor/sandbox":  {"internal/facts"},
 	"internal/executor": {
 		"internal/facts", "internal/call", "internal/ledger", "internal/manifest", "internal/resolve",
 		"internal/engine", "internal/executor/handlers", "internal/plan",

@@ -1,0 +1,185 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The test binary is the sandbox's first process when Start runs it again, and
+// the program within when its name is probeName (probing_linux_test.go), or a host that dies.
+func TestMain(m *testing.M) {
+	Init(strings.ToLower)
+	if os.Args[0] == probeName {
+		os.Exit(probeMain(os.Args[1:]))
+	}
+	if os.Args[0] == dyingName {
+		os.Exit(dyingMain(os.Args[1], os.Args[2]))
+	}
+	os.Exit(m.Run())
+}
+
+var dotenv = Names{
+	Exact:  []string{".env", ".envrc"},
+	Prefix: []string{".env."},
+	Suffix: []string{".env"},
+	Except: []string{".example"},
+}
+
+// needs skips a test, with the reason, on a machine that has no full sandbox.
+func needs(t testing.TB) {
+	t.Helper()
+	if s := Probe(t.Context()); s.Level != Full {
+		t.Skip("no sandbox here: " + strings.Join(s.Missing, "; "))
+	}
+}
+
+// workspace is a directory for a test that whoever it runs as owns, under its
+// canonical path.
+func workspace(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func root(t testing.TB, path string) Root {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return Root{Path: path, Handle: f}
+}
+
+func open(t testing.TB, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// spec runs argv in dir, which is a write root.
+func spec(t testing.TB, dir string, argv ...string) Spec {
+	t.Helper()
+	program := argv[0]
+	if program == probeName {
+		program = "/proc/self/exe"
+	}
+	r := root(t, dir)
+	return Spec{
+		Program: open(t, program), Argv: argv,
+		Env: []string{"PATH=/usr/bin:/bin", "HOME=" + Home, "TMPDIR=" + Temp},
+		Dir: r, Write: []Root{r}, Names: dotenv,
+	}
+}
+
+type printed struct {
+	Result
+	stdout, stderr string
+}
+
+// run runs a sandbox to its end.
+func run(t testing.TB, s Spec) printed {
+	t.Helper()
+	p, err := try(t, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func try(t testing.TB, s Spec) (printed, error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	stdout, copied := pipe(t, &out)
+	stderr, copied2 := pipe(t, &errs)
+	s.Stdout, s.Stderr = stdout, stderr
+	c, err := Start(t.Context(), s)
+	stdout.Close()
+	stderr.Close()
+	if err != nil {
+		return printed{}, err
+	}
+	select {
+	case <-c.Done():
+	case <-time.After(30 * time.Second):
+		c.Kill()
+		t.Error("it did not end")
+	}
+	r := c.Wait()
+	<-copied
+	<-copied2
+	return printed{r, out.String(), errs.String()}, nil
+}
+
+// pipe copies what is written to it until nobody holds it.
+func pipe(t testing.TB, into io.Writer) (*os.File, <-chan struct{}) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		io.Copy(into, r)
+		r.Close()
+	}()
+	return w, done
+}
+
+func TestProgramRuns(t *testing.T) {
+	needs(t)
+	dir := workspace(t, map[string]string{"a.txt": "hello"})
+	p := run(t, spec(t, dir, "/bin/sh", "-c", "pwd; cat a.txt; echo; id -u; echo no >&2; exit 7"))
+	want := dir + "\nhello\n"
+	if p.ExitCode != 7 || p.Signal != 0 || p.Killed || !strings.HasPrefix(p.stdout, want) || p.stderr != "no\n" {
+		t.Errorf("got %+v", p)
+	}
+}
+
+func BenchmarkTrue(b *testing.B) {
+	s := spec(b, workspace(b, nil), "/bin/true")
+	for b.Loop() {
+		c, err := Start(context.Background(), s)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if r := c.Wait(); r.ExitCode != 0 {
+			b.Fatal(r)
+		}
+	}
+}
+
+// BenchmarkPlain is what BenchmarkTrue is compared with.
+func BenchmarkPlain(b *testing.B) {
+	for b.Loop() {
+		if err := exec.Command("/bin/true").Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,268 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxDepth = 256  // of directories below a root
+	maxMasks = 8192 // hidden entries
+
+	maskFile, maskFolder = "/.hidden-file", "/.hidden-folder"
+)
+
+// masker hides entries by mounting an empty file or directory on them that
+// nobody can open. A mounted-on name can't be removed, renamed or linked either.
+type masker struct {
+	*stage
+	file, folder int // detached, to be cloned
+	left         int // entries that may still be looked at
+	masks        int
+	linked       map[uint64]bool // inode numbers of hidden files that have other names
+	hit          map[[2]uint64]bool
+	searching    bool // for those other names
+}
+
+// mask hides what is to be hidden, and closes the root directory for writing.
+//
+// A walk meets every entry below a granted root, whatever the name, and follows
+// no link: what a link names is met under its own name or isn't in a root. A
+// directory that can't be looked through is hidden as a whole. A hidden file with
+// more than one name is looked for under the others in a second walk.
+func (s *stage) mask() error {
+	m := &masker{stage: s, left: s.Limits.Entries, linked: map[uint64]bool{}, hit: map[[2]uint64]bool{}}
+	if err := m.prepare(); err != nil {
+		return err
+	}
+	defer unix.Close(m.file)
+	defer unix.Close(m.folder)
+	if !s.Names.empty() {
+		if err := m.walkRoots(); err != nil {
+			return err
+		}
+		if len(m.linked) > 0 {
+			m.searching = true
+			if err := m.walkRoots(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range s.Hidden {
+		if err := m.hidePath(string(p)); err != nil {
+			return err
+		}
+	}
+	unix.Unlink(maskFile) // not before: what has no name can't be mounted
+	unix.Rmdir(maskFolder)
+	attr := unix.MountAttr{Attr_set: quiet | unix.MOUNT_ATTR_RDONLY} // of the root alone
+	if err := unix.MountSetattr(s.root, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+		return unavailable("close the root directory", err)
+	}
+	return nil
+}
+
+func (m *masker) prepare() (err error) {
+	if err := unix.Mkdir(maskFolder, 0); err != nil {
+		return unavailable("make a mask", err)
+	}
+	fd, err := unix.Open(maskFile, unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return unavailable("make a mask", err)
+	}
+	unix.Close(fd)
+	const flags = quiet | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY
+	a, err := clone(maskFile, flags)
+	if err != nil {
+		return err
+	}
+	b, err := clone(maskFolder, flags)
+	if err != nil {
+		return err
+	}
+	m.file, m.folder = a.fd, b.fd
+	return nil
+}
+
+// walkRoots walks each root that isn't below another.
+func (m *masker) walkRoots() error {
+	last := ""
+	for _, r := range m.Roots {
+		p := string(r.Path)
+		if !r.Folder || last != "" && within(p, last) {
+			continue
+		}
+		last = p
+		fd, err := unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{
+			Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
+		})
+		if err != nil {
+			return unavailable(fmt.Sprintf("look through root %.200q", p), err)
+		}
+		if err := m.walk(fd, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk closes fd.
+func (m *masker) walk(fd, depth int) error {
+	defer unix.Close(fd)
+	if depth > maxDepth {
+		return &Error{Kind: ErrWalkCut, Step: "look for hidden names", Note: fmt.Sprintf("directories are more than %d deep", maxDepth)}
+	}
+	var folders []string
+	err := m.entries(fd, func(name string, kind byte, ino uint64) error {
+		if kind == unix.DT_UNKNOWN {
+			var st unix.Stat_t
+			if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+				return gone(err)
+			}
+			kind = byte(st.Mode >> 12 & 15)
+		}
+		hidden := m.Names.Match(m.fold(name))
+		switch {
+		case kind == unix.DT_LNK:
+		case hidden && !m.searching:
+			return m.hide(fd, name, kind == unix.DT_DIR)
+		case kind == unix.DT_DIR && !hidden:
+			folders = append(folders, name)
+		case m.searching && m.linked[ino]:
+			return m.hideOther(fd, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range folders {
+		if err := m.enter(fd, name, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *masker) enter(fd int, name string, depth int) error {
+	below, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	switch err {
+	case nil:
+		return m.walk(below, depth+1)
+	case unix.EACCES, unix.EPERM:
+		return m.hide(fd, name, true)
+	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP:
+		return nil // it was replaced meanwhile
+	}
+	return unavailable("look for hidden names", err)
+}
+
+// entries calls f for each entry of a directory.
+func (m *masker) entries(fd int, f func(name string, kind byte, ino uint64) error) error {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return gone(err)
+		}
+		for b := buf[:n]; len(b) > 19; {
+			size := int(binary.NativeEndian.Uint16(b[16:]))
+			ino, kind := binary.NativeEndian.Uint64(b), b[18]
+			raw, _, _ := bytes.Cut(b[19:size], []byte{0})
+			b = b[size:]
+			name := string(raw)
+			if name == "." || name == ".." {
+				continue
+			}
+			if m.left--; m.left < 0 {
+				return &Error{Kind: ErrWalkCut, Step: "look for hidden names", Note: fmt.Sprintf("there are more than %d entries", m.Limits.Entries)}
+			}
+			if err := f(name, kind, ino); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// hide mounts a mask on an entry. An entry that is gone needs none.
+func (m *masker) hide(dir int, name string, folder bool) error {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return gone(err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return unavailable("hide an entry", err)
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return nil
+	}
+	if !folder && st.Nlink > 1 {
+		m.linked[st.Ino], m.hit[[2]uint64{uint64(st.Dev), st.Ino}] = true, true
+	}
+	return m.cover(fd, st.Mode&unix.S_IFMT == unix.S_IFDIR)
+}
+
+// hideOther hides an entry that is another name of a hidden file.
+func (m *masker) hideOther(dir int, name string) error {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return gone(err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return unavailable("hide an entry", err)
+	}
+	if !m.hit[[2]uint64{uint64(st.Dev), st.Ino}] {
+		return nil
+	}
+	return m.cover(fd, false)
+}
+
+func (m *masker) cover(fd int, folder bool) error {
+	if m.masks++; m.masks > maxMasks {
+		return &Error{Kind: ErrWalkCut, Step: "look for hidden names", Note: fmt.Sprintf("there are more than %d of them", maxMasks)}
+	}
+	source := m.file
+	if folder {
+		source = m.folder
+	}
+	mask, err := unix.OpenTree(source, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+	if err != nil {
+		return unavailable("hide an entry", err)
+	}
+	defer unix.Close(mask)
+	if err := unix.MoveMount(mask, "", fd, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
+		return unavailable("hide an entry", err)
+	}
+	return nil
+}
+
+func (m *masker) hidePath(p string) error {
+	dir, name := p[:strings.LastIndexByte(p, '/')+1], p[strings.LastIndexByte(p, '/')+1:]
+	fd, err := openInside(dir)
+	if err != nil {
+		return gone(err)
+	}
+	defer unix.Close(fd)
+	return m.hide(fd, name, false)
+}
+
+// gone makes nothing of an entry that went away under the walk.
+func gone(err error) error {
+	if err == nil || err == unix.ENOENT || err == unix.ENOTDIR {
+		return nil
+	}
+	return unavailable("look for hidden names", err)
+}

@@ -1,0 +1,32 @@
+//go:build !linux || !(amd64 || arm64)
+
+package sandbox
+
+import "context"
+
+const why = "there is none for this operating system or processor: it needs Linux on amd64 or arm64"
+
+// Init does nothing here.
+func Init(fold func(string) string) {}
+
+// Start fails with ErrUnavailable.
+func Start(ctx context.Context, spec Spec) (*Child, error) {
+	return nil, &Error{Kind: ErrUnavailable, Step: "look for a sandbox", Note: why}
+}
+
+// Probe says that nothing is there.
+func Probe(ctx context.Context, roots ...Root) Support {
+	return Support{Level: None, Missing: []string{"sandbox: " + why}}
+}
+
+// Child is a running sandbox; there is none here.
+type Child struct{ PID int }
+
+// Done is closed when the sandbox has ended.
+func (c *Child) Done() <-chan struct{} { return nil }
+
+// Wait says how it ended.
+func (c *Child) Wait() Result { return Result{ExitCode: -1, Killed: true} }
+
+// Kill ends it.
+func (c *Child) Kill() {}

@@ -1,0 +1,77 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The first process must outlive a program that takes every process the sandbox
+// may have, and the Go runtime gives up when it can't make a thread. So both of
+// its threads that matter wait in the kernel without telling the runtime, which
+// then never sees a reason for a third. Signals from the program are ignored, by
+// the kernel: the runtime would end the process for some.
+
+// watchParent ends the sandbox when the process that started it is gone, which
+// the kernel tells by closing the other end of the socket.
+func watchParent() {
+	waiting := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		close(waiting)
+		for {
+			var b [1]byte
+			_, _, errno := unix.RawSyscall(unix.SYS_READ, controlFD, uintptr(unsafe.Pointer(&b)), 1)
+			if errno != unix.EINTR {
+				unix.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0) // and with the first process all end
+			}
+		}
+	}()
+	<-waiting
+}
+
+// reap reaps until the program has ended, and says how.
+func reap(program int) *ending {
+	for {
+		var status uint32
+		pid, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&status)), unix.WALL, 0, 0, 0)
+		if errno != 0 && errno != unix.EINTR {
+			return nil
+		}
+		if errno != 0 || int(pid) != program {
+			continue
+		}
+		w := syscall.WaitStatus(status)
+		if w.Signaled() {
+			return &ending{Exit: -1, Signal: int(w.Signal())}
+		}
+		return &ending{Exit: w.ExitStatus()}
+	}
+}
+
+// settleSignals ignores what the Go runtime handles, and the other way round: the
+// program starts with every signal at its default, because the runtime resets in
+// a child what it thinks it handles. For the first process itself a default means
+// to be left alone by its descendants. SIGCHLD stays: without it there would be
+// nothing to reap.
+func settleSignals() {
+	const standard, ignored = 0, 1
+	for sig := uintptr(1); sig <= 64; sig++ {
+		var now struct{ handler, flags, restorer, mask uintptr }
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
+		next := now
+		switch {
+		case sig == uintptr(unix.SIGCHLD) || now.handler == standard:
+			continue
+		case now.handler == ignored:
+			next.handler = standard
+		default:
+			next.handler = ignored
+		}
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&next)), 0, 8, 0, 0)
+	}
+}

@@ -1,0 +1,129 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestRefusals(t *testing.T) {
+	needs(t)
+	files := map[string]string{"a/x": "", "b/x": "", "script": "#!/missing/interpreter\n", "text": "no program", "many/.keep": ""}
+	dir := workspace(t, files)
+	for i := range 50 {
+		if err := os.WriteFile(fmt.Sprintf("%s/many/%d", dir, i), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"script", "text"} {
+		if err := os.Chmod(dir+"/"+name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swapped := root(t, dir+"/a")
+	swapped.Path = dir + "/b"
+	for _, test := range []struct {
+		name string
+		bend func(s *Spec)
+		want error
+	}{
+		{"nothing", func(s *Spec) { *s = Spec{} }, ErrSpec},
+		{"no program", func(s *Spec) { s.Program = nil }, ErrSpec},
+		{"no argv", func(s *Spec) { s.Argv = nil }, ErrSpec},
+		{"directory outside the roots", func(s *Spec) { s.Dir.Path = "/usr" }, ErrSpec},
+		{"a prefix sibling", func(s *Spec) { s.Dir.Path = dir + "-sibling" }, ErrSpec},
+		{"the whole machine", func(s *Spec) { s.Read = []Root{root(t, "/")} }, ErrSpec},
+		{"/proc", func(s *Spec) { s.Read = []Root{root(t, "/proc")} }, ErrSpec},
+		{"a path with dots", func(s *Spec) { s.Read = []Root{{Path: dir + "/../x", Handle: s.Dir.Handle}} }, ErrSpec},
+		{"two roots at a path", func(s *Spec) { s.Read = s.Write }, ErrSpec},
+		{"a NUL", func(s *Spec) { s.Env = []string{"A=\x00"} }, ErrSpec},
+		{"another directory", func(s *Spec) { s.Dir = swapped }, ErrChanged},
+		{"too many entries", func(s *Spec) { s.Limits.Entries = 20 }, ErrWalkCut},
+		{"a missing interpreter", func(s *Spec) { s.Program = open(t, dir+"/script") }, ErrProgram},
+		{"no program at all", func(s *Spec) { s.Program = open(t, dir+"/text") }, ErrProgram},
+		{"a directory as program", func(s *Spec) { s.Program = open(t, dir) }, ErrProgram},
+	} {
+		s := spec(t, dir, "/bin/sh", "-c", "touch ran")
+		test.bend(&s)
+		_, err := try(t, s)
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
+		}
+		if _, err := os.Stat(dir + "/ran"); err == nil {
+			t.Errorf("%s: it ran", test.name)
+		}
+	}
+	if os.Getuid() != 0 { // as root the handle itself is mounted
+		s := spec(t, dir, "/bin/sh", "-c", "touch ran")
+		s.Read = []Root{swapped}
+		if _, err := try(t, s); !errors.Is(err, ErrChanged) {
+			t.Errorf("a root that is another object: got %v", err)
+		}
+	}
+}
+
+// A script runs by its handle too, with its arguments.
+func TestScript(t *testing.T) {
+	needs(t)
+	dir := workspace(t, map[string]string{"run.sh": "#!/bin/sh\necho \"$1\" $#\n"})
+	if err := os.Chmod(dir+"/run.sh", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := spec(t, dir, dir+"/run.sh", "a b", "c")
+	if err := os.Rename(dir+"/run.sh", dir+"/old.sh"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/run.sh", []byte("#!/bin/sh\necho planted\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if p := run(t, s); p.stdout != "a b 2\n" {
+		t.Errorf("got %q, %q", p.stdout, p.stderr)
+	}
+}
+
+// Roots may lie in each other.
+func TestNestedRoots(t *testing.T) {
+	needs(t)
+	dir := workspace(t, map[string]string{"src/a": "a", "src/out/b": "b", "src/out/.env": "key", "src/out/lock/c": "c"})
+	s := spec(t, dir+"/src/out", "/bin/sh", "-c",
+		"echo 1 >b && echo 2 >../a; echo 3 >lock/c; cat .env ../out/.env; cat ../a; cat b")
+	s.Read = []Root{root(t, dir+"/src"), root(t, dir+"/src/out/lock")}
+	p := run(t, s)
+	if p.stdout != "a1\n" || strings.Count(p.stderr, "Read-only") != 2 || strings.Count(p.stderr, "Permission denied") != 2 {
+		t.Errorf("got %q, %q", p.stdout, p.stderr)
+	}
+}
+
+func TestProbe(t *testing.T) {
+	s := Probe(t.Context(), root(t, workspace(t, nil)))
+	switch s.Level {
+	case Full:
+		if len(s.Missing) > 0 || !s.Filesystem || !s.Network || !s.Secrets || !s.Limits {
+			t.Errorf("got %+v", s)
+		}
+	case Partial, None:
+		if len(s.Missing) == 0 {
+			t.Errorf("got %+v", s)
+		}
+	default:
+		t.Errorf("got %+v", s)
+	}
+}
+
+// A call under another numbering ends the program, whatever it would be.
+func TestForeignNumbersKill(t *testing.T) {
+	needs(t)
+	if nativeArch != unix.AUDIT_ARCH_X86_64 {
+		t.Skip("there are no other numbers to call by on this processor")
+	}
+	s := spec(t, workspace(t, nil), probeName, "x32")
+	if p := run(t, s); p.Signal != unix.SIGSYS {
+		t.Errorf("got %+v", p)
+	}
+}

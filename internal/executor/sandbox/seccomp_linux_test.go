@@ -1,0 +1,76 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// TestFilter runs the filter itself, also where a processor to try it on is
+// missing.
+func TestFilter(t *testing.T) {
+	const (
+		i386   = unix.AUDIT_ARCH_I386
+		eperm  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+		enosys = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+		ok     = unix.SECCOMP_RET_ALLOW
+		dies   = unix.SECCOMP_RET_KILL_PROCESS
+	)
+	raw, err := seccompProgram(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, whole := bpf.Disassemble(raw)
+	if !whole {
+		t.Fatal("the filter holds an unknown instruction")
+	}
+	vm, err := bpf.NewVM(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		arch   uint32
+		number uint32
+		args   [6]uint64
+		want   uint32
+	}{
+		{"read", nativeArch, unix.SYS_READ, [6]uint64{}, ok},
+		{"i386 socket", i386, 359, [6]uint64{}, dies},
+		{"i386 ptrace", i386, 26, [6]uint64{}, dies},
+		{"i386 read", i386, 3, [6]uint64{}, dies},
+		{"no architecture", 0, unix.SYS_READ, [6]uint64{}, dies},
+		{"above the newest", nativeArch, newestNumber + 1, [6]uint64{}, enosys},
+		{"socket", nativeArch, unix.SYS_SOCKET, [6]uint64{unix.AF_UNIX}, eperm},
+		{"socketpair", nativeArch, unix.SYS_SOCKETPAIR, [6]uint64{unix.AF_UNIX}, ok},
+		{"socketpair, high bits", nativeArch, unix.SYS_SOCKETPAIR, [6]uint64{1<<32 | unix.AF_UNIX}, eperm},
+		{"fork", nativeArch, unix.SYS_CLONE, [6]uint64{uint64(unix.SIGCHLD)}, ok},
+		{"namespace", nativeArch, unix.SYS_CLONE, [6]uint64{unix.CLONE_NEWUSER | uint64(unix.SIGCHLD)}, eperm},
+		{"clone3", nativeArch, unix.SYS_CLONE3, [6]uint64{}, enosys},
+		{"open with a left-over mode", nativeArch, unix.SYS_OPENAT, [6]uint64{0, 0, unix.O_RDONLY, 0o7777}, ok},
+		{"create set-user-ID", nativeArch, unix.SYS_OPENAT, [6]uint64{0, 0, unix.O_CREAT, 0o4755}, eperm},
+		{"nameless set-user-ID", nativeArch, unix.SYS_OPENAT, [6]uint64{0, 0, unix.O_TMPFILE, 0o4755}, eperm},
+		{"a directory", nativeArch, unix.SYS_OPENAT, [6]uint64{0, 0, unix.O_DIRECTORY, 0o4755}, ok},
+		{"TIOCSTI, high bits", nativeArch, unix.SYS_IOCTL, [6]uint64{0, 1<<32 | unix.TIOCSTI}, eperm},
+		{"TIOCSETD", nativeArch, unix.SYS_IOCTL, [6]uint64{0, tiocsetd}, eperm},
+		{"TCGETS", nativeArch, unix.SYS_IOCTL, [6]uint64{0, unix.TCGETS}, ok},
+		{"personality", nativeArch, unix.SYS_PERSONALITY, [6]uint64{8}, eperm},
+	} {
+		// The machine reads big-endian words where the kernel has its own.
+		data := make([]byte, 64)
+		binary.BigEndian.PutUint32(data[offNumber:], test.number)
+		binary.BigEndian.PutUint32(data[offArch:], test.arch)
+		for i, arg := range test.args {
+			binary.BigEndian.PutUint32(data[lowHalf(i):], uint32(arg))
+			binary.BigEndian.PutUint32(data[highHalf(i):], uint32(arg>>32))
+		}
+		got, err := vm.Run(data)
+		if err != nil || uint32(got) != test.want {
+			t.Errorf("%s: got %#x, %v, want %#x", test.name, got, err, test.want)
+		}
+	}
+}

@@ -32,8 +32,8 @@ func parseEvent(t *testing.T, line string) event {
 	return event{typ, payload}
 }
 
-// layEvents records the case's events in the run, which the fold checks on the
-// way, and returns its id; "" when the case has none.
+// layEvents records the case's events in the run, an hour before its calls, and
+// returns its id; "" when the case has none. The fold checks them on the way.
 func (c *golden) layEvents(t *testing.T, e *engine.Engine, project string) string {
 	t.Helper()
 	if len(c.events) == 0 {
@@ -49,13 +49,14 @@ func (c *golden) layEvents(t *testing.T, e *engine.Engine, project string) strin
 	if err := os.MkdirAll(filepath.Join(dir, "artifacts"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	log, err := ledger.Open(dir, ledger.Options{RunID: runID, Create: true, State: executor.NewState(), Now: time.Now})
+	log, err := ledger.Open(dir, ledger.Options{RunID: runID, Create: true, State: executor.NewState(), Now: func() time.Time { return now.Add(-time.Hour) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = log.Commit(context.Background(), func(tx *ledger.Tx) error {
 		for _, ev := range c.events {
-			if _, err := tx.Add(ev.typ, json.RawMessage(named.Replace(placed(ev.payload, project)))); err != nil {
+			text := strings.ReplaceAll(named.Replace(placed(ev.payload, project)), "$AFTER", tx.Head().Hash)
+			if _, err := tx.Add(ev.typ, json.RawMessage(text)); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,7 @@
 //	-- door --             cli (default), hook or mcp
 //	-- events --           TYPE PAYLOAD a line: the run so far, instead of a fresh
 //	                       one; "$DIGEST" is the call's, "$POLICY" and "$MANIFEST"
-//	                       are the revisions
+//	                       are the revisions, "$AFTER" the hash of the line before
 //	-- facts --            POINTER = VALUE a line: a state of the run that no
 //	                       call makes, put over the facts before they are judged
 //	-- want --             verdict and codes, then "param = path" for each target
@@ -203,12 +203,15 @@ func (c *golden) judge(t *testing.T, e *engine.Engine, shown map[string]bool) []
 	return got
 }
 
+// now is when the calls of golden cases are judged.
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
 // open makes an executor on project with the case's manifest.
 func (c *golden) open(t testing.TB, e *engine.Engine, project string) *executor.Executor {
 	t.Helper()
 	x, err := executor.New(executor.Config{
 		Project: project, Engine: e, Tools: toolSet(t, placed(c.tools, project)), Handlers: builtin, Door: c.door,
-		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		Now:   func() time.Time { return now },
 		NewID: func() string { return "golden" },
 		Log:   t.Logf,
 	})

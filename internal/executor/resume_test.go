@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/runlens/runlens/internal/executor"
+	"github.com/runlens/runlens/internal/executor/handlers"
 	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/manifest"
 )
@@ -338,5 +339,309 @@ func TestMalformedAnswer(t *testing.T) {
 		if past, ok := h.Answer([]byte(raw)); !ok || past.Result.CallID+" "+past.Result.ToolName != want {
 			t.Errorf("%s: answered again to %+v", raw, past)
 		}
+	}
+}
+
+// TestAnswerCountsOnce: a copy of what a person said, signed or not, in the same
+// run or in one remade under its name, counts for nothing.
+func TestAnswerCountsOnce(t *testing.T) {
+	for _, signed := range []bool{false, true} {
+		project := canonical(t)
+		secret, public, err := note.GenerateKey(rand.Reader, "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := asking(t)
+		spec := executor.AnswerSpec{RunID: "r", Call: 2, By: "ada", TTL: time.Hour, Times: 1}
+		if signed {
+			change = func(cfg *executor.Config) {
+				asking(t)(cfg)
+				copied := *tools(t, "")
+				copied.Approvers = []manifest.Approver{{Name: "ada", Key: public}}
+				cfg.Tools = &copied
+			}
+			if spec.Signer, err = note.NewSigner(secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx := context.Background()
+		exec := func() string { return open(t, project, change).Exec(ctx, writeSum(1), "r").Reason }
+		ask := func() {
+			t.Helper()
+			if got := exec(); got != "approval_required" {
+				t.Fatalf("signed %v: %s", signed, got)
+			}
+		}
+		ask()
+		if _, err := open(t, project, change).Approve(ctx, spec); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(t, project, change).ResetBudget(ctx, spec); err != nil {
+			t.Fatal(err)
+		}
+		list := events(t, project, "r")
+		reset, granted := list[len(list)-1].Payload, list[len(list)-2].Payload
+		if got := exec(); got != "allowed" {
+			t.Fatal(got)
+		}
+		ask()
+		appended(t, project, "r", ledger.ApprovalGranted, json.RawMessage(granted))
+		ask()
+		bad := propose("read_file", map[string]any{"path": "../x"})
+		for range 6 {
+			open(t, project, change).Exec(ctx, bad, "r")
+		}
+		appended(t, project, "r", ledger.ApprovalGranted, json.RawMessage(reset))
+		if got := exec(); got != "denial_budget_exhausted" {
+			t.Errorf("signed %v: a copied reset counts: %s", signed, got)
+		}
+		if err := os.RemoveAll(filepath.Join(project, "runs/r")); err != nil {
+			t.Fatal(err)
+		}
+		ask()
+		appended(t, project, "r", ledger.ApprovalGranted, json.RawMessage(granted))
+		ask()
+	}
+}
+
+// TestApprovalOfOtherManifest: what was approved is void once the manifests have
+// changed, and an approval that could never count is not recorded.
+func TestApprovalOfOtherManifest(t *testing.T) {
+	project := canonical(t)
+	under := func(text string) func(*executor.Config) {
+		return func(cfg *executor.Config) {
+			asking(t)(cfg)
+			cfg.Tools = tools(t, text)
+		}
+	}
+	const one = `{"schema_version":1,"tools":{"write_json_file":{"operation":"write","max_bytes":1000}}}`
+	other := strings.Replace(one, "1000", "2000", 1)
+	ctx := context.Background()
+	open(t, project, under(one)).Exec(ctx, writeSum(1), "r")
+	spec := executor.AnswerSpec{RunID: "r", Call: 2, By: "ada", TTL: time.Hour, Times: 9}
+	if _, err := open(t, project, under(other)).Approve(ctx, spec); !errors.Is(err, executor.ErrNotAsked) || !strings.Contains(err.Error(), "the manifests have changed") {
+		t.Errorf("approved under other manifests: %v", err)
+	}
+	if _, err := open(t, project, under(one)).Approve(ctx, spec); err != nil {
+		t.Fatal(err)
+	}
+	if r := open(t, project, under(other)).Exec(ctx, writeSum(1), "r"); r.Reason != "approval_required" {
+		t.Errorf("under other manifests: %s", r.Reason)
+	}
+	if r := open(t, project, under(one)).Exec(ctx, writeSum(1), "r"); r.Status != "success" {
+		t.Errorf("under its own: %s", r.Reason)
+	}
+}
+
+// TestApprovalExpiresWhileWaiting: an approval that expires between the decision
+// and the lock is not used.
+func TestApprovalExpiresWhileWaiting(t *testing.T) {
+	project := canonical(t)
+	now := time.Now()
+	clock := &between{}
+	x := open(t, project, func(cfg *executor.Config) {
+		asking(t)(cfg)
+		cfg.Now = func() time.Time { clock.now(); return now }
+	})
+	ctx := context.Background()
+	x.Exec(ctx, writeSum(1), "r")
+	if _, err := x.Approve(ctx, executor.AnswerSpec{RunID: "r", Call: 2, By: "ada", TTL: time.Minute, Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	// The second look at the clock is that of the facts about the approval; what
+	// happens at it is after the decision began.
+	looks := 0
+	var later func()
+	later = func() {
+		if looks++; looks == 2 {
+			now = now.Add(time.Hour)
+			return
+		}
+		clock.next = later
+	}
+	clock.next = later
+	if r := x.Exec(ctx, writeSum(1), "r"); r.Status == "success" {
+		t.Errorf("used an approval that had expired: %+v", r.Reasons)
+	}
+	if n := count(types(events(t, project, "r")), ledger.ApprovalUsed); n != 0 {
+		t.Errorf("used %d times", n)
+	}
+}
+
+// TestAnsweredAgain: a call without an id that was lost and then done is done
+// once, however often the run is resumed.
+func TestAnsweredAgain(t *testing.T) {
+	project := canonical(t)
+	x := open(t, project, asking(t))
+	ctx := context.Background()
+	x.Exec(ctx, writeSum(1), "r")
+	if _, err := x.Approve(ctx, executor.AnswerSpec{RunID: "r", Call: 2, By: "ada", TTL: time.Hour, Times: 5}); err != nil {
+		t.Fatal(err)
+	}
+	x.Exec(ctx, writeSum(1), "r")
+	for range 3 {
+		_, h, err := x.Reopen(ctx, executor.StartSpec{RunID: "r"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if past, ok := h.Answer(writeSum(1)); !ok || past.Result.Status != "success" {
+			t.Errorf("asked, approved and done, it is answered %v, %+v", ok, past)
+		}
+		if past, ok := h.Answer(writeSum(1)); ok {
+			t.Errorf("a second one like it is answered %+v", past)
+		}
+	}
+}
+
+// TestCancelledCall: a call whose caller went away has no answer: when the run is
+// resumed a read runs again, a write asks, and the plan has not failed.
+func TestCancelledCall(t *testing.T) {
+	project := sumsProject(t)
+	var cancel context.CancelFunc
+	stops := false
+	x := open(t, project, func(cfg *executor.Config) {
+		underSkill(t)(cfg)
+		cfg.Handlers = altered(func(h *handlers.Handler) {
+			run := h.Run
+			h.Run = func(ctx context.Context, g *handlers.Grant) (handlers.Result, error) {
+				if stops {
+					cancel()
+					<-ctx.Done()
+					return handlers.Result{}, &handlers.Error{Code: handlers.CodeTimeout, Message: "the deadline came first"}
+				}
+				return run(ctx, g)
+			}
+		})
+	})
+	started(t, x, executor.StartSpec{RunID: "r", Skill: "sums"})
+	sum := writeSum(map[string]any{"sum": 3})
+	for _, c := range []struct {
+		raw   []byte
+		after string
+	}{{readNumbers(), "success allowed"}, {sum, "blocked outcome_unknown"}} {
+		stops = true
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		cancel = stop
+		if r := x.Exec(ctx, c.raw, "r"); r.Status != "failed" || r.Reason != "handler_cancelled" || !r.Retryable || r.Plan.Status != "active" {
+			t.Fatalf("cancelled: %s %s: %s", r.Status, r.Reason, r.ErrorMessage)
+		}
+		stops = false
+		_, h, err := x.Reopen(context.Background(), executor.StartSpec{RunID: "r"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if past, ok := h.Answer(c.raw); ok {
+			t.Errorf("cancelled, answered %+v", past.Result)
+		}
+		if r := x.Exec(context.Background(), c.raw, "r"); r.Status+" "+r.Reason != c.after {
+			t.Errorf("again: %s %s, want %s", r.Status, r.Reason, c.after)
+		}
+	}
+}
+
+// TestUnsignedReset: where approvers are named, a reset that none of them signed
+// and that stands in the ledger all the same leaves the counters as they were.
+func TestUnsignedReset(t *testing.T) {
+	project := canonical(t)
+	_, public, err := note.GenerateKey(rand.Reader, "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	lax := open(t, project, nil)
+	for range 5 {
+		lax.Exec(ctx, propose("read_file", map[string]any{"path": "../x"}), "r")
+	}
+	if _, err := lax.ResetBudget(ctx, executor.AnswerSpec{RunID: "r", By: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := lax.Exec(ctx, propose("list_run_files", map[string]any{}), "r"); r.Status != "success" {
+		t.Fatal(r.Reason)
+	}
+	for range 5 {
+		lax.Exec(ctx, propose("read_file", map[string]any{"path": "../x"}), "r")
+	}
+	if _, err := lax.ResetBudget(ctx, executor.AnswerSpec{RunID: "r", By: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	strict := open(t, project, func(cfg *executor.Config) {
+		copied := *tools(t, "")
+		copied.Approvers = []manifest.Approver{{Name: "ada", Key: public}}
+		cfg.Tools = &copied
+	})
+	if r := strict.Exec(ctx, propose("list_run_files", map[string]any{}), "r"); r.Reason != "denial_budget_exhausted" {
+		t.Errorf("an unsigned reset counts: %s", r.Reason)
+	}
+}
+
+// TestStartedMeanwhile: a run that got its skill after a call looked its tool up
+// does not run that call with the tool's own roots.
+func TestStartedMeanwhile(t *testing.T) {
+	project := sumsProject(t)
+	clock := &between{}
+	x := open(t, project, func(cfg *executor.Config) {
+		underSkill(t)(cfg)
+		cfg.Now = clock.now
+	})
+	y := open(t, project, underSkill(t))
+	clock.next = func() { started(t, y, executor.StartSpec{RunID: "r", Skill: "sums"}) }
+	r := x.Exec(context.Background(), propose("read_file", map[string]any{"path": "data/other.txt"}), "r")
+	if r.Reason != "contract_drift" {
+		t.Errorf("%s: %s", r.Reason, r.ErrorMessage)
+	}
+	if r := x.Exec(context.Background(), readNumbers(), "r"); r.Status != "success" {
+		t.Errorf("tried again: %s: %s", r.Reason, r.ErrorMessage)
+	}
+}
+
+// TestStopForgetsRemoved: a file that a tool deleted is missed by nobody.
+func TestStopForgetsRemoved(t *testing.T) {
+	project := canonical(t)
+	x := open(t, project, func(cfg *executor.Config) {
+		cfg.Tools = tools(t, `{"schema_version":1,"tools":{"write_json_file":{"operation":"write"},"delete_file":{"operation":"delete","roots":["runs/{run_id}/artifacts"]}}}`)
+	})
+	ctx := context.Background()
+	for _, raw := range [][]byte{writeSum(1), propose("delete_file", map[string]any{"path": "runs/r/artifacts/sum.json"})} {
+		if r := x.Exec(ctx, raw, "r"); r.Status != "success" {
+			t.Fatalf("%s: %s", r.Reason, r.ErrorMessage)
+		}
+	}
+	if sum, err := x.Stop(ctx, "r", "input_ended"); err != nil || sum.Status != executor.RunCompleted || len(sum.Artifacts) > 0 {
+		t.Errorf("%v, %+v", err, sum)
+	}
+}
+
+// TestRecordFull: with `record: full` an answer comes with its output.
+func TestRecordFull(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/feedback.txt", "hello")
+	x := open(t, project, func(cfg *executor.Config) {
+		cfg.Tools = tools(t, `{"schema_version":1,"record":"full","tools":{"read_file":{"operation":"read"}}}`)
+	})
+	x.Exec(context.Background(), readCall, "r")
+	h, err := x.History(context.Background(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if past, ok := h.Answer(readCall); !ok || past.Result.Output["content"] != "hello" {
+		t.Errorf("%v, %+v", ok, past)
+	}
+}
+
+// TestOpenProposals: proposals that nobody judges do not make a run's state grow.
+func TestOpenProposals(t *testing.T) {
+	s := executor.NewState()
+	for seq := int64(1); seq <= 5000; seq++ {
+		ev := &ledger.Event{Seq: seq, Type: ledger.ModelProposed, Payload: json.RawMessage(`{"call_id":"c1","digest":"sha256:0","after":0}`)}
+		if err := s.Apply(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.Proposals); n > 512 {
+		t.Errorf("%d are remembered", n)
+	}
+	if _, last := s.Proposals[5000]; !last {
+		t.Error("the last one is forgotten")
 	}
 }

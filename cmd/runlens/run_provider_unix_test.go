@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,6 +44,24 @@ func installed(t *testing.T, script string) (runlens string) {
 		}
 	}
 	return runlens
+}
+
+// writesPids starts the real program, and leaves its id and that of runlens.
+const writesPids = `echo $PPID > "$HERE/runlens.pid"; echo $$ > "$HERE/program.pid"; exec "$REAL" "$@"`
+
+// pidOf is an id that writesPids left. The script has ended when the model is
+// asked.
+func pidOf(t *testing.T, runlens, who string) int {
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(runlens), who+".pid"))
+	if err != nil {
+		t.Error(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid < 2 {
+		t.Error(pid, err)
+		runtime.Goexit() // nobody is signalled
+	}
+	return pid
 }
 
 // A program that is not there, or does not what it should, is an error that says
@@ -155,24 +174,11 @@ func TestRunProviderKilled(t *testing.T) {
 	for _, victim := range []string{"program", "runlens"} {
 		t.Run(victim, func(t *testing.T) {
 			project := t.TempDir()
-			runlens := installed(t, `echo $$ > "$HERE/pid"; exec "$REAL" "$@"`)
-			pid := func() int {
-				text, err := os.ReadFile(filepath.Join(filepath.Dir(runlens), "pid"))
-				n, numberErr := strconv.Atoi(strings.TrimSpace(string(text)))
-				if err != nil || numberErr != nil {
-					t.Fatal(err, numberErr)
-				}
-				return n
-			}
-			var cmd *exec.Cmd
+			runlens := installed(t, writesPids)
 			gone := make(chan struct{})
 			s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body) // only then the end of the connection is seen
-				kill := pid()
-				if victim == "runlens" {
-					kill = cmd.Process.Pid
-				}
-				if err := syscall.Kill(kill, syscall.SIGKILL); err != nil {
+				if err := syscall.Kill(pidOf(t, runlens, victim), syscall.SIGKILL); err != nil {
 					t.Error(err)
 				}
 				// It has gone when its end of the connection has.
@@ -180,7 +186,7 @@ func TestRunProviderKilled(t *testing.T) {
 				close(gone)
 			}))
 			defer s.Close()
-			cmd = withModel(t, project, s.URL+"/v1", "--run", "r1", "--goal", "g")
+			cmd := withModel(t, project, s.URL+"/v1", "--run", "r1", "--goal", "g")
 			cmd.Path = runlens
 			code, _, stderr := finished(t, project, cmd)
 			<-gone
@@ -200,16 +206,17 @@ func TestRunProviderKilled(t *testing.T) {
 func TestRunProviderInterrupted(t *testing.T) {
 	needSh(t)
 	project := t.TempDir()
-	var cmd *exec.Cmd
+	runlens := installed(t, writesPids)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // only then the end of the connection is seen
-		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+		if err := syscall.Kill(-pidOf(t, runlens, "runlens"), syscall.SIGINT); err != nil {
 			t.Error(err)
 		}
 		<-r.Context().Done()
 	}))
 	defer s.Close()
-	cmd = withModel(t, project, s.URL+"/v1", "--run", "r1", "--goal", "g")
+	cmd := withModel(t, project, s.URL+"/v1", "--run", "r1", "--goal", "g")
+	cmd.Path = runlens
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	code, _, stderr := finished(t, project, cmd)
 	if code != exitDenied || !strings.Contains(stderr, "interrupted") || strings.Contains(stderr, "runlens: error:") {

@@ -124,7 +124,7 @@ func (t *timeline) answered(ev *ledger.Event) bool {
 	}
 	signed := "unsigned"
 	if p.Signed {
-		signed = "signed"
+		signed = "marked signed"
 	}
 	what := strings.TrimSpace(p.Tool + " " + strings.Join(paths, ", "))
 	switch {

@@ -91,7 +91,7 @@ const wholeTimeline = `run r1, 2026-03-01 UTC
 ── next: write: Write \x1b[2Jit ──
    11  10:00:05  c11       write_json_file      artifacts/x.json        asks approval_required
    14  10:00:06  eve approved call 11: write_json_file artifacts/x.json
-                           1 use until 2026-03-01T10:10:00Z, signed
+                           1 use until 2026-03-01T10:10:00Z, marked signed
    15  10:00:07  c15       write_json_file      artifacts/x.json
                            by approval 14, 0 uses left, wrote 1,300 B 123456789abc 0.4 ms
 ── step write complete (2 of 2) ──

@@ -121,6 +121,8 @@ func TestFiles(t *testing.T) {
 		{"stat /etc/shadow", "ENOENT", "ok"},
 		{"list /", "EACCES", ""},
 		{"list /home", "EACCES", ""},
+		{"list /.scratch", "EACCES", ""},
+		{"write /.scratch/x", "EACCES", ""},
 		{"mkdir /x", "EROFS", ""},
 		{"write /etc/passwd", "EROFS", ""},
 		{"write /usr/x", "EROFS", ""},

@@ -27,7 +27,7 @@ func watchParent() {
 			var b [1]byte
 			_, _, errno := unix.RawSyscall(unix.SYS_READ, controlFD, uintptr(unsafe.Pointer(&b)), 1)
 			if errno != unix.EINTR {
-				unix.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0) // and with the first process all end
+				end()
 			}
 		}
 	}()

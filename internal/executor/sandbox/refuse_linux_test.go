@@ -87,6 +87,49 @@ func TestScript(t *testing.T) {
 	}
 }
 
+// A real test suite runs in it, passes and fails as it should, and can neither
+// read a secret nor reach loopback.
+func TestPythonSuite(t *testing.T) {
+	needs(t)
+	const python = "/usr/bin/python3"
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("there is no python3 on this machine")
+	}
+	const suite = `
+import os, socket, tempfile, unittest
+
+class T(unittest.TestCase):
+    def test_files(self):
+        with tempfile.NamedTemporaryFile() as f:
+            f.write(b"x")
+        self.assertEqual(open("data.txt").read(), "data")
+    def test_secret(self):
+        with self.assertRaises(PermissionError):
+            open(".env")
+    def test_loopback(self):
+        with self.assertRaises(PermissionError):
+            socket.create_connection(("127.0.0.1", 80), 1)
+    def test_children(self):
+        import multiprocessing, subprocess
+        self.assertEqual(subprocess.check_output(["echo", "x"]), b"x\n")
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            self.assertEqual(pool.map(abs, [-1, -2]), [1, 2])
+    def test_flag(self):
+        self.assertFalse(os.path.exists("fail"))
+`
+	dir := workspace(t, map[string]string{"test_it.py": suite, "data.txt": "data", ".env": "key"})
+	s := spec(t, dir, python, "-B", "-m", "unittest")
+	if p := run(t, s); p.ExitCode != 0 || !strings.Contains(p.stderr, "Ran 5 tests") {
+		t.Errorf("got %+v", p)
+	}
+	if err := os.WriteFile(dir+"/fail", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if p := run(t, s); p.ExitCode != 1 || !strings.Contains(p.stderr, "failures=1") {
+		t.Errorf("got %+v", p)
+	}
+}
+
 // Roots may lie in each other.
 func TestNestedRoots(t *testing.T) {
 	needs(t)

@@ -3,6 +3,8 @@
 package sandbox
 
 import (
+	"slices"
+
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -86,9 +88,7 @@ func seccompProgram(unixSockets bool) ([]bpf.RawInstruction, error) {
 		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: newestNumber, SkipTrue: 1},
 		absent,
 	)
-	for _, number := range append(denied, archDenied...) {
-		f.on(number, deny)
-	}
+	f = append(f, denyAny(slices.Sorted(slices.Values(slices.Concat(denied, archDenied))))...)
 	f.on(unix.SYS_CLONE3, absent)
 	f.on(unix.SYS_OPENAT2, absent)
 	onlyUnix := []bpf.Instruction{
@@ -131,6 +131,24 @@ func seccompProgram(unixSockets bool) ([]bpf.RawInstruction, error) {
 	archRules(&f)
 	f = append(f, allow)
 	return bpf.Assemble(f)
+}
+
+// denyAny denies the numbers, which are sorted. It halves them until few are left:
+// the kernel runs a new filter over every number there is before it takes it.
+func denyAny(numbers []uint32) []bpf.Instruction {
+	if len(numbers) <= 4 {
+		var f filter
+		for _, number := range numbers {
+			f.on(number, deny)
+		}
+		return f
+	}
+	half := len(numbers) / 2
+	above := denyAny(numbers[half:])
+	below := append(denyAny(numbers[:half]), bpf.Jump{Skip: uint32(len(above))})
+	return slices.Concat(
+		[]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: numbers[half], SkipTrue: uint8(len(below))}},
+		below, above)
 }
 
 func denyBits(arg int, bits uint32) []bpf.Instruction {

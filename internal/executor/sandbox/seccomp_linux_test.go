@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"golang.org/x/net/bpf"
@@ -31,6 +32,18 @@ func TestFilter(t *testing.T) {
 	vm, err := bpf.NewVM(program)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for number := range uint32(newestNumber + 1) {
+		data := make([]byte, 64)
+		binary.BigEndian.PutUint32(data[offNumber:], number)
+		binary.BigEndian.PutUint32(data[offArch:], nativeArch)
+		got, err := vm.Run(data)
+		if want := slices.Contains(slices.Concat(denied, archDenied), number); err != nil || want && uint32(got) != eperm {
+			t.Errorf("call %d: got %#x, %v", number, got, err)
+		}
+		if uint32(got) == eperm && !slices.Contains(slices.Concat(denied, archDenied, []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR}), number) {
+			t.Errorf("call %d is denied", number)
+		}
 	}
 	for _, test := range []struct {
 		name   string

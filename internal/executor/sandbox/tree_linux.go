@@ -124,6 +124,7 @@ func (s *stage) furnish(links map[string]string) error {
 	if err != nil {
 		return err
 	}
+	// It stays attached, since taking it off takes long: another name of the same.
 	if err := s.attach(attachment{fd: scratch, at: "/.scratch", folder: true, flags: quiet}); err != nil {
 		return err
 	}
@@ -140,10 +141,6 @@ func (s *stage) furnish(links map[string]string) error {
 			return err
 		}
 	}
-	if err := unix.Unmount("/.scratch", unix.MNT_DETACH); err != nil {
-		return unavailable("make "+Temp, err)
-	}
-	unix.Rmdir("/.scratch")
 	links["/dev/fd"], links["/dev/stdin"] = "/proc/self/fd", "/proc/self/fd/0"
 	links["/dev/stdout"], links["/dev/stderr"] = "/proc/self/fd/1", "/proc/self/fd/2"
 	for at, target := range links {

@@ -15,14 +15,14 @@ const (
 	maxDepth = 256  // of directories below a root
 	maxMasks = 8192 // hidden entries
 
-	maskFile, maskFolder = "/.hidden-file", "/.hidden-folder"
+	maskFile, maskFolder = scratchDir + "/hidden-file", scratchDir + "/hidden-folder"
 )
 
 // masker hides entries by mounting an empty file or directory on them that
 // nobody can open. A mounted-on name can't be removed, renamed or linked either.
 type masker struct {
 	*stage
-	file, folder int // detached, to be cloned
+	file, folder int // mounts to be cloned; 0: not made yet
 	left         int // entries that may still be looked at
 	masks        int
 	linked       map[uint64]bool // inode numbers of hidden files that have other names
@@ -38,11 +38,6 @@ type masker struct {
 // more than one name is looked for under the others in a second walk.
 func (s *stage) mask() error {
 	m := &masker{stage: s, left: s.Limits.Entries, linked: map[uint64]bool{}, hit: map[[2]uint64]bool{}}
-	if err := m.prepare(); err != nil {
-		return err
-	}
-	defer unix.Close(m.file)
-	defer unix.Close(m.folder)
 	if !s.Names.empty() {
 		if err := m.walkRoots(); err != nil {
 			return err
@@ -59,8 +54,6 @@ func (s *stage) mask() error {
 			return err
 		}
 	}
-	unix.Unlink(maskFile) // not before: what has no name can't be mounted
-	unix.Rmdir(maskFolder)
 	attr := unix.MountAttr{Attr_set: quiet | unix.MOUNT_ATTR_RDONLY} // of the root alone
 	if err := unix.MountSetattr(s.root, "", unix.AT_EMPTY_PATH, &attr); err != nil {
 		return unavailable("close the root directory", err)
@@ -68,7 +61,8 @@ func (s *stage) mask() error {
 	return nil
 }
 
-func (m *masker) prepare() (err error) {
+// prepare makes the masks when the first is needed.
+func (m *masker) prepare() error {
 	if err := unix.Mkdir(maskFolder, 0); err != nil {
 		return unavailable("make a mask", err)
 	}
@@ -85,6 +79,12 @@ func (m *masker) prepare() (err error) {
 	b, err := clone(maskFolder, flags)
 	if err != nil {
 		return err
+	}
+	// Attached, though on themselves: letting go of a detached mount takes long.
+	for at, fd := range map[string]int{maskFile: a.fd, maskFolder: b.fd} {
+		if err := unix.MoveMount(fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return unavailable("make a mask", err)
+		}
 	}
 	m.file, m.folder = a.fd, b.fd
 	return nil
@@ -233,6 +233,11 @@ func (m *masker) hideOther(dir int, name string) error {
 func (m *masker) cover(fd int, folder bool) error {
 	if m.masks++; m.masks > maxMasks {
 		return &Error{Kind: ErrWalkCut, Step: "look for hidden names", Note: fmt.Sprintf("there are more than %d of them", maxMasks)}
+	}
+	if m.file == 0 {
+		if err := m.prepare(); err != nil {
+			return err
+		}
 	}
 	source := m.file
 	if folder {

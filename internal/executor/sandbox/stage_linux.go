@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +16,8 @@ import (
 // Init takes over when this process is the first of a sandbox, and then doesn't
 // return. Else it does nothing. A program that calls Start calls it first thing in
 // main, and a test in TestMain. fold maps a file's name to the form that
-// Names.Match compares; it must be the one that the caller of Start means.
+// Names.Match compares; it must be the one that the caller of Start means. nil is
+// lower case.
 func Init(fold func(string) string) {
 	if len(os.Args) == 0 || os.Args[0] != stageName || os.Getpid() != 1 {
 		return
@@ -27,6 +29,9 @@ func Init(fold func(string) string) {
 	debug.SetGCPercent(-1)
 	settleSignals()
 	s := &stage{fold: fold}
+	if fold == nil {
+		s.fold = strings.ToLower
+	}
 	err := receive(control{}, &s.order)
 	if err == nil {
 		err = s.run()

@@ -24,6 +24,9 @@ var system = []string{
 
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
+// scratchDir is where all temporary files are, under a second name.
+const scratchDir = "/.scratch"
+
 const quiet = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 
 // attachment is a detached mount and where it goes.
@@ -89,6 +92,10 @@ func (s *stage) mount() error {
 		if err := s.attach(part); err != nil {
 			return err
 		}
+		unix.Close(part.fd)
+	}
+	if s.Program != nil { // it would run detached, but letting go of it takes long
+		return s.attach(attachment{fd: s.program, at: scratchDir + "/program", folder: s.Program.Folder, flags: rootFlags(false)})
 	}
 	return nil
 }
@@ -125,11 +132,12 @@ func (s *stage) furnish(links map[string]string) error {
 		return err
 	}
 	// It stays attached, since taking it off takes long: another name of the same.
-	if err := s.attach(attachment{fd: scratch, at: "/.scratch", folder: true, flags: quiet}); err != nil {
+	if err := s.attach(attachment{fd: scratch, at: scratchDir, folder: true, flags: quiet}); err != nil {
 		return err
 	}
+	defer unix.Close(scratch)
 	for _, at := range []string{Temp, Home, "/dev/shm"} {
-		name := "/.scratch/" + path.Base(at)
+		name := scratchDir + "/" + path.Base(at)
 		if err := unix.Mkdir(name, 0o700); err != nil {
 			return unavailable("make "+at, err)
 		}
@@ -140,6 +148,7 @@ func (s *stage) furnish(links map[string]string) error {
 		if err := s.attach(attachment{fd: fd, at: at, folder: true, flags: quiet}); err != nil {
 			return err
 		}
+		unix.Close(fd)
 	}
 	links["/dev/fd"], links["/dev/stdin"] = "/proc/self/fd", "/proc/self/fd/0"
 	links["/dev/stdout"], links["/dev/stderr"] = "/proc/self/fd/1", "/proc/self/fd/2"
@@ -287,7 +296,7 @@ func (s *stage) attach(a attachment) error {
 	if want := int64(a.flags & (unix.MOUNT_ATTR_RDONLY | quiet)); int64(st.Flags)&want != want {
 		return &Error{Kind: ErrUnavailable, Step: step, Note: "its restrictions are not in force"}
 	}
-	return unix.Close(a.fd)
+	return nil
 }
 
 func openInside(p string) (int, error) {

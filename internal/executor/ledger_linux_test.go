@@ -2,11 +2,13 @@ package executor_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -78,6 +80,12 @@ func eachFault(t *testing.T, fn func(t *testing.T, project string, spoil func() 
 			t.Run(fault+"/"+name, func(t *testing.T) {
 				project := canonical(t)
 				write(t, project, "data/feedback.txt", "works well\n")
+				// What else this process writes, such as the log of its own tests,
+				// must stay below the limit that one of the faults sets.
+				room := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
+				if _, err := open(t, project, nil).Note(context.Background(), room, "r"); err != nil {
+					t.Fatal(err)
+				}
 				authorized(t, project, nil)
 				at := filepath.Join(project, "runs/r/events.jsonl")
 				fn(t, project, func() func() { return spoil(t, at) }, door)

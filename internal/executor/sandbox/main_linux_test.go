@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,10 +16,15 @@ import (
 	"time"
 )
 
+// polled makes the Go runtime open descriptors of its own before Init, as the
+// packages of a large program do.
+var polled, _, _ = os.Pipe()
+
 // The test binary is the sandbox's first process when Start runs it again, and
 // the program within when its name is probeName (probing_linux_test.go), or a host that dies.
 func TestMain(m *testing.M) {
 	Init(strings.ToLower)
+	runtime.KeepAlive(polled)
 	if os.Args[0] == probeName {
 		syscall.Exit(probeMain(os.Args[1:])) // os.Exit takes a second under the race detector
 	}

@@ -130,6 +130,25 @@ class T(unittest.TestCase):
 	}
 }
 
+func TestStage(t *testing.T) {
+	needs(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := spec(t, workspace(t, nil), "/bin/echo", "x")
+	s.Stage = self
+	if p := run(t, s); p.stdout != "x\n" {
+		t.Errorf("got %+v", p)
+	}
+	for _, other := range []string{"/bin/true", "/missing"} { // it is no first process
+		s.Stage = other
+		if _, err := try(t, s); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%s: got %v", other, err)
+		}
+	}
+}
+
 // Roots may lie in each other.
 func TestNestedRoots(t *testing.T) {
 	needs(t)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -88,7 +89,7 @@ func (s *stage) run() error {
 // isolated closes what was not handed over, and makes sure that no namespace is
 // the starting process's.
 func (s *stage) isolated() error {
-	if err := unix.CloseRange(uint(s.Count), ^uint(0), 0); err != nil {
+	if err := s.closeInherited(); err != nil {
 		return unavailable("close descriptors", err)
 	}
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
@@ -112,6 +113,26 @@ func (s *stage) isolated() error {
 	}
 	if err := unix.Sethostname([]byte("sandbox")); err != nil {
 		return unavailable("name the host", err)
+	}
+	return nil
+}
+
+// closeInherited closes what this process got beside what it was handed. What the
+// Go runtime has opened for itself since must stay: it is marked to be closed on
+// exec, and what came through an exec can't be.
+func (s *stage) closeInherited() error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd < s.Count {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			unix.Close(fd)
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,6 +136,7 @@ type handover struct {
 	files   []*os.File // by the number they get
 	own     []*os.File // to be closed here
 	control *os.File
+	stage   string
 	root    bool // this process is uid 0 of the host
 }
 
@@ -150,7 +152,7 @@ func (h *handover) hand(f *os.File) int {
 }
 
 func (h *handover) prepare(spec Spec, probe bool) error {
-	h.root = hostRoot()
+	h.root, h.stage = hostRoot(), cmp.Or(spec.Stage, "/proc/self/exe")
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return unavailable("open /dev/null", err)
@@ -298,7 +300,7 @@ func (h *handover) launch() (*os.Process, error) {
 			Setsid:                     true,
 		},
 	}
-	process, err := os.StartProcess("/proc/self/exe", []string{stageName}, attr)
+	process, err := os.StartProcess(h.stage, []string{stageName}, attr)
 	if err != nil {
 		return nil, unavailable("make the namespaces", err)
 	}

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +151,7 @@ func (h *handover) hand(f *os.File) int {
 }
 
 func (h *handover) prepare(spec Spec, probe bool) error {
-	h.root, h.stage = hostRoot(), cmp.Or(spec.Stage, "/proc/self/exe")
+	h.root, h.stage = hostRoot(), "/proc/self/exe"
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return unavailable("open /dev/null", err)
@@ -186,6 +185,15 @@ func (h *handover) prepare(spec Spec, probe bool) error {
 	}
 	for _, f := range spec.Files {
 		o.Files = append(o.Files, h.hand(f))
+	}
+	if spec.Stage != "" {
+		// By descriptor: whoever the program is may not get to it by its path.
+		f, err := os.Open(spec.Stage)
+		if err != nil {
+			return unavailable("open the first process's executable", err)
+		}
+		h.own = append(h.own, f)
+		h.stage = fdPath(h.hand(f))
 	}
 	if spec.Program != nil {
 		if err := h.program(spec.Program); err != nil {

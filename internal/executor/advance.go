@@ -121,10 +121,10 @@ func (r *run) artifactsRoot() facts.Root {
 // readArtifact reads a file below the run's artifacts, and says what it is called
 // from the project directory. A link, wherever it leads, is no artifact.
 func (r *run) readArtifact(name string) (data []byte, shown string, err error) {
-	if err := r.checkPlain(); err != nil {
+	root := r.artifactsRoot()
+	if root.Prefix != r.runsRoot().Prefix+r.id+"/"+artifactsDir+"/" {
 		return nil, name, errors.New("the run's artifacts are no directory of its own")
 	}
-	root := r.artifactsRoot()
 	path := root.Prefix + name
 	o := r.x.resolver.Resolve(resolve.Request{Access: facts.Read, Raw: path, Requested: path, Absolute: true})
 	defer o.Close()

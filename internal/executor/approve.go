@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/runlens/runlens/internal/call"
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/ledger"
@@ -128,6 +129,19 @@ func (x *Executor) answer(ctx context.Context, spec AnswerSpec, typ string, a an
 	return done, nil
 }
 
+// holds says whether a recorded proposal is the call that its digest says: a
+// person is shown the one and signs the other.
+func (p *proposedEvent) holds() error {
+	if p.Call == nil {
+		return nil
+	}
+	c, err := call.Admit(p.Call)
+	if err != nil || c.Digest() != p.Digest || c.Name != p.Tool {
+		return fmt.Errorf("%w: it is not the call that its digest says", ledger.ErrCorrupt)
+	}
+	return nil
+}
+
 // stillAsked refuses an approval that could never count: the call was judged by
 // what no longer holds.
 func (r *run) stillAsked(a *answer) error {
@@ -180,6 +194,9 @@ func (x *Executor) asked(spec AnswerSpec) (*askedCall, error) {
 			if err := json.Unmarshal(ev.Payload, &p); err != nil {
 				return nil, err
 			}
+			if err := p.holds(); err != nil {
+				return nil, fmt.Errorf("answer call %d: %w", spec.Call, err)
+			}
 			c.callID, c.tool, c.digest = p.CallID, p.Tool, p.Digest
 		case c.digest == "" || ev.Type != ledger.ToolAllowed && ev.Type != ledger.ToolDenied && ev.Type != ledger.ToolBlocked:
 		default:
@@ -208,6 +225,9 @@ func (x *Executor) asked(spec AnswerSpec) (*askedCall, error) {
 		return nil, fmt.Errorf("answer call %d: %w: it has no verdict yet", spec.Call, ErrNotAsked)
 	case input == nil:
 		return nil, fmt.Errorf("answer call %d: %w: its verdict is %s", spec.Call, ErrNotAsked, last)
+	}
+	if input.Call.Digest != c.digest || input.Call.Tool != c.tool {
+		return nil, fmt.Errorf("answer call %d: %w: its verdict is about another call", spec.Call, ledger.ErrCorrupt)
 	}
 	c.objects = objectNames(input)
 	if input.Command.Present {

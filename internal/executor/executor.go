@@ -130,6 +130,9 @@ func (p *proposal) admit() {
 		return
 	}
 	p.call, p.out.Call, p.out.Tool, p.out.CallID = c, c, c.Name, c.ID
+	if p.told != nil {
+		p.again = p.run.takeAgain(callKey(c.ID, c.Digest()))
+	}
 }
 
 // lookUp finds the tool. One that is not declared goes on to policy as it is.
@@ -285,7 +288,8 @@ func (p *proposal) decideAs(ctx context.Context, j judgedBy) {
 	p.input.Now = p.x.cfg.Now().UTC().Format(timeFormat)
 	p.input.V = facts.Version
 	p.out.line, p.out.digest = nil, ""
-	p.out.Verdict = p.x.cfg.Engine.Decide(ctx, &p.input)
+	// A caller who goes away makes no verdict: policy has its own deadline.
+	p.out.Verdict = p.x.cfg.Engine.Decide(context.WithoutCancel(ctx), &p.input)
 	p.describeOutcome()
 }
 

@@ -12,19 +12,29 @@ import (
 	"github.com/runlens/runlens/internal/ledger"
 )
 
-// History is what a run has answered so far, by call. It is not safe for
-// concurrent use.
+// History is what a run has answered so far, line by line of what its caller
+// said. It is not safe for concurrent use.
 type History struct {
 	x     *Executor
 	run   *run // nil: only looked at
-	calls map[string]*pastCalls
+	lines map[string]*sameLines
 }
 
-// pastCalls are the answers to calls with one key, oldest first.
-type pastCalls struct {
-	list  []*Past
+// sameLines are the lines that hold one call under one id, in their order.
+type sameLines struct {
+	list  []*pastLine
 	taken int
-	named bool // the calls had a call_id
+	named bool // the call has a call_id
+}
+
+// pastLine is one line of the caller's: a call that was proposed once, or again
+// by a resumed run.
+type pastLine struct {
+	first   int64  // seq of the first proposal
+	digest  string // of the call
+	past    *Past  // its final answer; nil: none yet
+	refusal *Past  // the last answer, when it is one that may be judged again
+	byPlan  bool   // that refusal came from where the plan stood
 }
 
 // Past is a call that has its final event.
@@ -38,34 +48,58 @@ type Past struct {
 	at int64 // where the final event stands; 0 when it holds no output
 }
 
-// Answer looks up the call that raw holds, and takes it: the k-th call without
-// a call_id of some tool and arguments is answered by the k-th recorded one. A
-// call with a call_id is answered by the last final event of that id and digest.
-// Refusals that came from the run's budget or contract, from a missing approval
-// or from the policy's own trouble are not final, nor are starts without an end:
-// such a call is judged again. One that the plan blocked is final once a later
-// call has its final event: whoever was told so has gone on.
+// Answer looks up the call that raw holds, and takes it: the k-th line with that
+// call and id is answered by the k-th recorded one, and where a call_id was used
+// more often than recorded, by the last final event of that id and digest.
+//
+// Starts without an end have no final event, nor have refusals whose gate policy
+// data names (resume.judge_again: the run's budget and contract, a missing
+// approval, trouble of the policy's own) until the same call was done in a later
+// line, nor what the plan blocked (resume.judge_again_last) until a later line has
+// its final event while no earlier one is open. Such a call is to be judged again;
+// its proposal then says which line it belongs to.
 func (h *History) Answer(raw []byte) (*Past, bool) {
 	key, known := h.key(raw)
-	past := h.calls[key]
-	switch {
-	case past == nil:
+	same := h.lines[key]
+	if same == nil {
 		return nil, false
-	case past.named:
-		for _, p := range slices.Backward(past.list) {
-			if p != nil {
-				return h.whole(p, known), true
+	}
+	at := same.taken
+	same.taken++
+	if at < len(same.list) && same.list[at].past != nil {
+		return h.whole(same.list[at].past, known), true
+	}
+	if same.named {
+		for _, l := range slices.Backward(same.list) {
+			if l.past != nil {
+				return h.whole(l.past, known), true
 			}
 		}
-		return nil, false
 	}
-	for past.taken < len(past.list) {
-		past.taken++
-		if p := past.list[past.taken-1]; p != nil { // one without an answer was made again
-			return h.whole(p, known), true
-		}
+	if at < len(same.list) && h.run != nil {
+		h.run.judgeAgain(key, same.list[at].first)
 	}
 	return nil, false
+}
+
+// judgeAgain notes that the next proposal of a call belongs to a line that was
+// proposed before.
+func (r *run) judgeAgain(key string, first int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.again == nil {
+		r.again = map[string]int64{}
+	}
+	r.again[key] = first
+}
+
+// takeAgain returns what judgeAgain noted, once; 0 when that is nothing.
+func (r *run) takeAgain(key string) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.again[key]
+	delete(r.again, key)
+	return first
 }
 
 // whole is a past call with its output, where the ledger has it, under the name
@@ -109,8 +143,8 @@ func (x *Executor) History(_ context.Context, runID string) (*History, error) {
 	r := x.runs[runID]
 	x.mu.Unlock()
 	b := &historian{
-		h: &History{x: x, run: r, calls: map[string]*pastCalls{}}, runID: runID,
-		open: map[int64]*pastEvent{}, started: map[int64]*pastEvent{},
+		h: &History{x: x, run: r, lines: map[string]*sameLines{}}, runID: runID,
+		open: map[int64]*pastEvent{}, started: map[int64]*pastEvent{}, byFirst: map[int64]*pastLine{},
 	}
 	for ev, err := range ledger.Read(filepath.Join(x.cfg.Runs, runID)) {
 		if err != nil {
@@ -129,14 +163,13 @@ type historian struct {
 	runID   string
 	open    map[int64]*pastEvent // by the seq of the proposal, then of the verdict
 	started map[int64]*pastEvent
-	blocked []*pastEvent // by the plan, and nothing final since
+	byFirst map[int64]*pastLine
+	waiting []*pastLine // without a final answer, in their order
 }
 
 // pastEvent is a call on its way through the ledger.
 type pastEvent struct {
-	seq     int64       // of the proposal
-	slot    func(*Past) // sets the call's answer
-	past    *Past       // of one that the plan blocked
+	line    *pastLine
 	callID  string
 	tool    string
 	verdict verdictEvent
@@ -180,17 +213,19 @@ func (b *historian) proposed(ev *ledger.Event) error {
 	if p.Malformed && p.Tool == "" {
 		key = bytesKey(p.Digest)
 	}
-	calls := b.h.calls[key]
-	if calls == nil {
-		calls = &pastCalls{named: p.Given}
-		b.h.calls[key] = calls
+	line := b.byFirst[p.Again]
+	if line == nil {
+		line = &pastLine{first: ev.Seq, digest: p.Digest}
+		same := b.h.lines[key]
+		if same == nil {
+			same = &sameLines{named: p.Given}
+			b.h.lines[key] = same
+		}
+		same.list = append(same.list, line)
+		b.byFirst[ev.Seq] = line
+		b.waiting = append(b.waiting, line)
 	}
-	at := len(calls.list)
-	calls.list = append(calls.list, nil)
-	b.open[ev.Seq] = &pastEvent{
-		seq: ev.Seq, callID: p.CallID, tool: p.Tool,
-		slot: func(past *Past) { calls.list[at] = past },
-	}
+	b.open[ev.Seq] = &pastEvent{line: line, callID: p.CallID, tool: p.Tool}
 	return nil
 }
 
@@ -212,10 +247,6 @@ func (b *historian) judged(ev *ledger.Event) error {
 		b.open[ev.Seq] = p
 		return nil
 	}
-	gate := b.h.x.cfg.Engine.Reason(v.Reason, "", "", nil).Gate
-	if v.Verdict == engine.Ask.String() || slices.Contains(b.h.x.settings.JudgeAgain, gate) {
-		return nil
-	}
 	out := &Outcome{CallID: p.callID, Tool: p.tool, Verdict: engine.Verdict{Effect: effectOf(v.Verdict), Reasons: v.Reasons}}
 	out.ErrorCode = v.Reason
 	if len(v.Input) > 0 && string(v.Input) != "null" {
@@ -224,12 +255,13 @@ func (b *historian) judged(ev *ledger.Event) error {
 	}
 	refused := &proposal{run: &run{id: b.runID}, out: out, seq: ev.Seq}
 	past := &Past{Seq: ev.Seq, ToldDigest: v.Told, Result: refused.refusal()}
-	if slices.Contains(b.h.x.settings.JudgeAgainLast, gate) {
-		p.past = past
-		b.blocked = append(b.blocked, p)
+	gate := b.h.x.cfg.Engine.Reason(v.Reason, "", "", nil).Gate
+	byPlan := slices.Contains(b.h.x.settings.JudgeAgainLast, gate)
+	if v.Verdict == engine.Ask.String() || byPlan || slices.Contains(b.h.x.settings.JudgeAgain, gate) {
+		p.line.refusal, p.line.byPlan = past, byPlan
 		return nil
 	}
-	b.final(p, past)
+	b.final(p.line, past)
 	return nil
 }
 
@@ -256,21 +288,27 @@ func (b *historian) ended(ev *ledger.Event) error {
 		r.Status, r.ErrorCode, r.ErrorMessage, r.Retryable = StatusFailed, e.ErrorCode, e.Message, known.Retryable
 		r.Reason, r.Reasons = e.ErrorCode, []engine.Reason{known}
 	}
-	b.final(p, &Past{Seq: ev.Seq, Started: e.Started, OutputDigest: e.Digest, ToldDigest: e.Told, Result: r, at: at})
+	b.final(p.line, &Past{Seq: ev.Seq, Started: e.Started, OutputDigest: e.Digest, ToldDigest: e.Told, Result: r, at: at})
 	return nil
 }
 
-// final gives a call its answer, and those before it that the plan blocked
-// theirs.
-func (b *historian) final(p *pastEvent, past *Past) {
-	p.slot(past)
-	b.blocked = slices.DeleteFunc(b.blocked, func(e *pastEvent) bool {
-		if e.seq > p.seq {
-			return false
+// final gives a line its answer, and those before it theirs that their caller has
+// thereby gone on from.
+func (b *historian) final(done *pastLine, past *Past) {
+	done.past = past
+	left := b.waiting[:0]
+	for _, l := range b.waiting {
+		switch {
+		case l == done || l.past != nil:
+			continue
+		case l.refusal == nil || l.first > done.first:
+		case l.byPlan && len(left) == 0, !l.byPlan && l.digest == done.digest:
+			l.past = l.refusal
+			continue
 		}
-		e.slot(e.past)
-		return true
-	})
+		left = append(left, l)
+	}
+	b.waiting = left
 }
 
 func effectOf(verdict string) engine.Effect {

@@ -45,6 +45,7 @@ type proposal struct {
 	proposed, started, seq int64 // events
 
 	told     *telling  // nil: nobody is told
+	again    int64     // seq of the first proposal of the same line; 0: this one
 	known    knownAs   // bytes that were not admitted
 	standing *Standing // in the run's plan, once recorded; nil without one
 

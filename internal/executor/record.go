@@ -24,8 +24,9 @@ type proposedEvent struct {
 	Bytes     int             `json:"bytes"`
 	Digest    string          `json:"digest"` // of the call; of the bytes when malformed
 	Malformed bool            `json:"malformed,omitempty"`
-	After     int64           `json:"after"`          // last event its caller can have known of
-	Call      json.RawMessage `json:"call,omitempty"` // the proposal's text, unless `record` is facts; last
+	After     int64           `json:"after"`           // last event its caller can have known of
+	Again     int64           `json:"again,omitempty"` // the first proposal of the same line of a transcript
+	Call      json.RawMessage `json:"call,omitempty"`  // the proposal's text, unless `record` is facts; last
 }
 
 // verdictEvent is a verdict without its last member: input, the document that
@@ -126,7 +127,7 @@ func (p *proposal) proposedEvent() (json.RawMessage, error) {
 	}
 	ev := proposedEvent{
 		CallID: p.out.CallID, Given: p.call.ID != "", ClientID: p.call.ClientID, Tool: p.call.Name,
-		Shape: p.call.Shape.String(), Bytes: len(p.raw), Digest: p.call.Digest(), After: p.after,
+		Shape: p.call.Shape.String(), Bytes: len(p.raw), Digest: p.call.Digest(), After: p.after, Again: p.again,
 		// A second call under an id that is taken must not take it over.
 		Malformed: p.out.ErrorCode == codeMalformed,
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -254,7 +255,7 @@ func TestSignedApprovals(t *testing.T) {
 // appended adds an event to a run as somebody with the same rights could.
 func appended(t *testing.T, project, run, typ string, payload any) {
 	t.Helper()
-	log, err := ledger.Open(filepath.Join(project, "runs", run), ledger.Options{RunID: run})
+	log, err := ledger.Open(filepath.Join(project, "runs", run), ledger.Options{RunID: run, Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,27 +469,163 @@ func TestApprovalExpiresWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestAnsweredAgain: a call without an id that was lost and then done is done
-// once, however often the run is resumed.
+// TestAnsweredAgain: a line that waited for a person is one line, however often
+// the run is resumed, and what its caller said again is another one.
 func TestAnsweredAgain(t *testing.T) {
 	project := canonical(t)
 	x := open(t, project, asking(t))
 	ctx := context.Background()
-	x.Exec(ctx, writeSum(1), "r")
-	if _, err := x.Approve(ctx, executor.AnswerSpec{RunID: "r", Call: 2, By: "ada", TTL: time.Hour, Times: 5}); err != nil {
+	reopen := func(run string) *executor.History {
+		t.Helper()
+		_, h, err := x.Reopen(ctx, executor.StartSpec{RunID: run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	answers := func(run string, want ...string) {
+		t.Helper()
+		h := reopen(run)
+		for i, reason := range want {
+			past, ok := h.Answer(writeSum(1))
+			got := "none"
+			if ok {
+				got = past.Result.Status
+			}
+			if got != reason {
+				t.Errorf("%s: line %d is answered %s, want %s", run, i, got, reason)
+			}
+		}
+	}
+	tell := func(int64, *executor.ToolResult) error { return nil }
+	for _, run := range []string{"resumed", "said again"} {
+		run := strings.ReplaceAll(run, " ", "-")
+		if r := x.ExecTold(ctx, writeSum(1), run, 0, tell); r.Reason != "approval_required" {
+			t.Fatal(r.Reason)
+		}
+		if _, err := x.Approve(ctx, executor.AnswerSpec{RunID: run, Call: 2, By: "ada", TTL: time.Hour, Times: 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := reopen("resumed").Answer(writeSum(1)); ok {
+		t.Fatal("a call that waits for a person has an answer")
+	}
+	for _, run := range []string{"resumed", "said-again"} {
+		if r := x.ExecTold(ctx, writeSum(1), run, 0, tell); r.Status != "success" {
+			t.Fatal(r.Reason)
+		}
+	}
+	answers("resumed", "success", "none")
+	answers("said-again", "blocked", "success", "none")
+}
+
+// TestDoneInALaterLine: a call that was refused for the run's budget, and done
+// under another id once a person had reset it, is not done again.
+func TestDoneInALaterLine(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/feedback.txt", "x")
+	x := open(t, project, nil)
+	ctx := context.Background()
+	bad := propose("read_file", map[string]any{"path": "../x"})
+	for range 5 {
+		x.Exec(ctx, bad, "r")
+	}
+	other := propose("list_run_files", map[string]any{})
+	for _, raw := range [][]byte{withID("a", writeSum(1)), other} {
+		if r := x.Exec(ctx, raw, "r"); r.Reason != "denial_budget_exhausted" {
+			t.Fatal(r.Reason)
+		}
+	}
+	if _, err := x.ResetBudget(ctx, executor.AnswerSpec{RunID: "r", By: "ada"}); err != nil {
 		t.Fatal(err)
 	}
-	x.Exec(ctx, writeSum(1), "r")
-	for range 3 {
+	if r := x.Exec(ctx, withID("b", writeSum(1)), "r"); r.Status != "success" {
+		t.Fatal(r.Reason)
+	}
+	h, err := x.History(ctx, "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if past, ok := h.Answer(withID("a", writeSum(1))); !ok || past.Result.Reason != "denial_budget_exhausted" {
+		t.Errorf("refused and done later, it is answered %v, %+v", ok, past)
+	}
+	if past, ok := h.Answer(other); ok {
+		t.Errorf("refused and not done since, it is answered %+v", past)
+	}
+}
+
+// TestBlockedBehindAQuestion: what the plan blocked because an earlier line waits
+// for a person is judged again once the person has answered, whatever else was
+// refused meanwhile.
+func TestBlockedBehindAQuestion(t *testing.T) {
+	project := sumsProject(t)
+	x := open(t, project, func(cfg *executor.Config) {
+		underSkill(t)(cfg)
+		cfg.Engine = spoiled(t, "runlens/data.json", `"approvals": {"tools": {}`, `"approvals": {"tools": {"read_file": true}`)
+	})
+	ctx := context.Background()
+	tell := func(int64, *executor.ToolResult) error { return nil }
+	started(t, x, executor.StartSpec{RunID: "r", Skill: "sums"})
+	lines := [][]byte{readNumbers(), writeSum(map[string]any{"sum": 3}), propose("read_file", map[string]any{"path": "data/other.txt"})}
+	var answers []string
+	resume := func() {
+		t.Helper()
 		_, h, err := x.Reopen(ctx, executor.StartSpec{RunID: "r"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if past, ok := h.Answer(writeSum(1)); !ok || past.Result.Status != "success" {
-			t.Errorf("asked, approved and done, it is answered %v, %+v", ok, past)
+		answers = nil
+		for _, raw := range lines {
+			past, ok := h.Answer(raw)
+			if ok {
+				answers = append(answers, "again "+past.Result.Reason)
+				continue
+			}
+			answers = append(answers, x.ExecTold(ctx, raw, "r", 0, tell).Reason)
 		}
-		if past, ok := h.Answer(writeSum(1)); ok {
-			t.Errorf("a second one like it is answered %+v", past)
+	}
+	resume()
+	if want := []string{"approval_required", "step_tool_not_allowed", "outside_roots"}; !slices.Equal(answers, want) {
+		t.Fatalf("%v", answers)
+	}
+	if _, err := x.Approve(ctx, executor.AnswerSpec{RunID: "r", Call: 2, By: "ada", TTL: time.Hour, Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	resume()
+	if want := []string{"allowed", "allowed", "again outside_roots"}; !slices.Equal(answers, want) {
+		t.Errorf("after the approval: %v", answers)
+	}
+	resume()
+	if want := []string{"again allowed", "again allowed", "again outside_roots"}; !slices.Equal(answers, want) {
+		t.Errorf("at the end: %v", answers)
+	}
+}
+
+// TestApproveForgedProposal: a person is not shown one call and made to sign
+// another.
+func TestApproveForgedProposal(t *testing.T) {
+	project := canonical(t)
+	x := open(t, project, asking(t))
+	ctx := context.Background()
+	x.Exec(ctx, writeSum(1), "r")
+	x.Exec(ctx, writeSum(2), "other")
+	// The same run, rebuilt by somebody who can write it, with one digest put in
+	// the place of the other.
+	digest := func(run string) string {
+		return payloadOf[map[string]any](t, events(t, project, run), ledger.ModelProposed)["digest"].(string)
+	}
+	for name, types := range map[string][]string{"proposal": {ledger.ModelProposed}, "both": {ledger.ModelProposed, ledger.ToolBlocked}, "verdict": {ledger.ToolBlocked}} {
+		run := "forged-" + name
+		for _, ev := range events(t, project, "r") {
+			payload := string(ev.Payload)
+			if slices.Contains(types, ev.Type) {
+				payload = strings.ReplaceAll(payload, digest("r"), digest("other"))
+			}
+			appended(t, project, run, ev.Type, json.RawMessage(payload))
+		}
+		_, err := x.Approve(ctx, executor.AnswerSpec{RunID: run, Call: 2, By: "ada", TTL: time.Hour, Times: 1})
+		if !errors.Is(err, ledger.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

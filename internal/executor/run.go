@@ -33,6 +33,7 @@ type run struct {
 	expect expectation // of whoever goes on with the run; under the log's lock
 
 	mu    sync.Mutex
+	again map[string]int64 // calls of lines that are judged again; see History.Answer
 	tools map[*manifest.Tool]*facts.Tool
 }
 
@@ -156,8 +157,8 @@ func (r *run) toolFacts(t *manifest.Tool) *facts.Tool {
 // that leads out of it would widen what the skill was to narrow.
 func (r *run) roots(t *manifest.Tool) []facts.Root {
 	roots := r.x.resolver.Roots(rootSpecs(t, r.id))
-	if !r.virtual && r.checkPlain() != nil {
-		roots = slices.DeleteFunc(slices.Clone(roots), r.isOwn)
+	if !r.virtual {
+		roots = slices.DeleteFunc(slices.Clone(roots), r.isElsewhere)
 	}
 	own := r.x.cfg.Tools.Tools[t.Name]
 	if own == nil || own == t {
@@ -178,11 +179,21 @@ func (r *run) roots(t *manifest.Tool) []facts.Root {
 	return narrowed
 }
 
-// isOwn says whether a root is the run's own, or lies in it, by its name.
-func (r *run) isOwn(root facts.Root) bool {
-	own := path.Join(r.x.runsRel, r.id)
+// isElsewhere says whether a root that is the run's own by its name is not there:
+// a link on the way leads out of the run.
+func (r *run) isElsewhere(root facts.Root) bool {
 	declared := path.Clean(root.Declared)
-	return declared == own || strings.HasPrefix(declared, own+"/") || strings.HasPrefix(declared+"/", filepath.ToSlash(r.dir)+"/")
+	for _, own := range []string{path.Join(r.x.runsRel, r.id), filepath.ToSlash(r.dir)} {
+		if rest, is := strings.CutPrefix(declared+"/", own+"/"); is {
+			return root.Prefix != r.runsRoot().Prefix+r.id+"/"+rest
+		}
+	}
+	return false
+}
+
+// runsRoot is the directory of all runs as it is on disk.
+func (r *run) runsRoot() facts.Root {
+	return r.x.resolver.Roots([]resolve.RootSpec{{Declared: r.x.cfg.Runs, Access: []string{facts.Read}}})[0]
 }
 
 // checkPlain refuses a run whose directory, or that of its artifacts, is a link:

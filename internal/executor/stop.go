@@ -9,10 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/plan"
-	"github.com/runlens/runlens/internal/resolve"
 )
 
 // Statuses of a run that stopped.
@@ -240,8 +238,7 @@ func (r *run) compareWritten(t *tally, now map[string]artifact) {
 // home is where the run's artifacts are, as paths in the ledger begin: from the
 // project directory, or from "/" where runs are kept elsewhere.
 func (r *run) home() string {
-	runs := r.x.resolver.Roots([]resolve.RootSpec{{Declared: r.x.cfg.Runs, Access: []string{facts.Read}}})[0]
-	return strings.TrimPrefix(runs.Prefix, strings.TrimSuffix(r.x.resolver.Project(), "/")+"/") + r.id + "/" + artifactsDir + "/"
+	return strings.TrimPrefix(r.runsRoot().Prefix, strings.TrimSuffix(r.x.resolver.Project(), "/")+"/") + r.id + "/" + artifactsDir + "/"
 }
 
 // add adds a reason once.

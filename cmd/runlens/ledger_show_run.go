@@ -105,6 +105,7 @@ func (t *timeline) answered(ev *ledger.Event) bool {
 		Times   int64  `json:"times"`
 		Signed  bool   `json:"signed"`
 		Note    string `json:"note"`
+		After   string `json:"after"`
 		Objects []struct {
 			Path string `json:"path"`
 		} `json:"objects"`
@@ -128,6 +129,8 @@ func (t *timeline) answered(ev *ledger.Event) bool {
 	}
 	what := strings.TrimSpace(p.Tool + " " + strings.Join(paths, ", "))
 	switch {
+	case ev.Type == ledger.ApprovalGranted && p.After != ev.Prev:
+		t.line(ev, fmt.Sprintf("a copy of what %s said, in another place: it counts for nothing", p.By))
 	case ev.Type == ledger.ApprovalRefused:
 		t.line(ev, fmt.Sprintf("%s refused call %d: %s, %s", p.By, p.Call, what, signed))
 	case p.Kind == "budget":

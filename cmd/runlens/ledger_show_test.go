@@ -44,7 +44,7 @@ var wholeRun = []written{
 	{1, ledger.ToolBlocked, `{"verdict":"ask","reason":"approval_required","call_id":"c11","proposal":11,"reasons":[{"code":"approval_required"}],
 		"input":{"targets":[{"requested":"runs/r1/artifacts/x.json","resolution":"absent","path":"/p/runs/r1/artifacts/x.json","segments":["runs","r1","artifacts","x.json"],"in_project":true}]}}`},
 	{1, ledger.ApprovalRequested, `{"verdict_seq":12,"call_id":"c11","tool":"write_json_file","proposal":11}`},
-	{0, ledger.ApprovalGranted, `{"kind":"call","call":11,"call_id":"c11","tool":"write_json_file","digest":"d","objects":[{"param":"artifact_name","access":"write","path":"/p/runs/r1/artifacts/x.json"}],
+	{0, ledger.ApprovalGranted, `{"kind":"call","after":"$AFTER","call":11,"call_id":"c11","tool":"write_json_file","digest":"d","objects":[{"param":"artifact_name","access":"write","path":"/p/runs/r1/artifacts/x.json"}],
 		"policy_revision":"p","expires":"2026-03-01T10:10:00Z","times":1,"by":"eve","signed":true,"note":"…"}`}, // 14
 	{1, ledger.ModelProposed, `{"call_id":"c15","tool":"write_json_file","call":{"name":"write_json_file","arguments":{"artifact_name":"x.json"}}}`},
 	{1, ledger.ToolAllowed, `{"verdict":"allow","reason":"allowed","call_id":"c15","proposal":15,"reasons":[{"code":"allowed"}],
@@ -62,7 +62,7 @@ var wholeRun = []written{
 	{0, ledger.ModelProposed, `{"call_id":"c27","tool":"delete_file","call":{"name":"delete_file","arguments":{"path":"data/old"}}}`},
 	{0, ledger.ToolAllowed, `{"verdict":"allow","reason":"allowed","call_id":"c27","proposal":27,"input":{"targets":[{"requested":"data/old","path":"/p/data/old","segments":["data","old"],"in_project":true}]}}`},
 	{0, ledger.ToolDenied, `{"verdict":"deny","reason":"object_changed","call_id":"c27","proposal":27,"reasons":[]}`}, // 29
-	{0, ledger.ApprovalGranted, `{"kind":"budget","by":"eve\u001b[1m","signed":false}`},
+	{0, ledger.ApprovalGranted, `{"kind":"budget","after":"$AFTER","by":"eve\u001b[1m","signed":false}`},
 	{1, ledger.ApprovalRefused, `{"call":3,"call_id":"c3","tool":"write_json_file","digest":"d","by":"bob","signed":false}`},
 	{0, ledger.Note, `{"note":"the window\nis open"}`},
 	{0, ledger.ModelProposed, `{"call_id":"c33","tool":"wait","call":{"name":"wait","arguments":{}}}`},
@@ -213,7 +213,8 @@ func recordRun(t *testing.T, events []written) string {
 			t.Fatalf("event %d: %v", i+1, err)
 		}
 		err := logs[ev.writer].Commit(context.Background(), func(tx *ledger.Tx) error {
-			seq, err := tx.Add(ev.typ, json.RawMessage(payload.Bytes()))
+			text := bytes.ReplaceAll(payload.Bytes(), []byte("$AFTER"), []byte(tx.LastHash()))
+			seq, err := tx.Add(ev.typ, json.RawMessage(text))
 			if err == nil && seq != int64(i+1) {
 				err = fmt.Errorf("is number %d", seq)
 			}

@@ -82,7 +82,7 @@ func TestRunProviderProgram(t *testing.T) {
 		{"garbage at once", `echo "Welcome!"; cat`, false, "runlens: error: start runlens-openai: what it says is not the protocol of runlens"},
 		{"another version", `echo '{"ready":true,"protocol":0}'; cat`, false, "start runlens-openai: it is of another version than runlens"},
 		{"garbage", ready + `read x; echo 'gar\033[2Jbage'; cat`, true, "runlens: error: ask model: runlens-openai: what it says is not an answer"},
-		{"two answers", ready + `read x; echo '{"seq":1,"message":{"role":"assistant","tool_calls":[{"id":"a"}]},"calls":["e30="],"call_ids":["a"]}'; echo '{"seq":1,"error":"x"}'; cat`, true, "ask model: runlens-openai: an answer that nobody asked for"},
+		{"two answers", ready + `read x; echo '{"seq":1,"message":{"role":"assistant","tool_calls":[{"id":"a"}]},"calls":["eyJpZCI6ImEifQ=="],"call_ids":["a"]}'; echo '{"seq":1,"error":"x"}'; cat`, true, "ask model: runlens-openai: an answer that nobody asked for"},
 		{"ends", ready + `read x`, true, "ask model: runlens-openai: it ended before it answered"},
 		{"a line that does not end", ready + `read x; printf '{"seq":1,'`, true, "ask model: runlens-openai: a line that does not end"},
 		{"complains", `printf 'so\033[2J\n' >&2; exec "$REAL" "$@"`, true, `runlens: note: "so\x1b[2J"`},

@@ -510,6 +510,9 @@ func TestAnsweredAgain(t *testing.T) {
 	if _, ok := reopen("resumed").Answer(writeSum(1)); ok {
 		t.Fatal("a call that waits for a person has an answer")
 	}
+	if task, _, err := x.Reopen(ctx, executor.StartSpec{RunID: "resumed"}); err != nil || !slices.Equal(task.Approved, []string{"write_json_file (c2)"}) {
+		t.Errorf("approved %v, %v", task.Approved, err)
+	}
 	for _, run := range []string{"resumed", "said-again"} {
 		if r := x.ExecTold(ctx, writeSum(1), run, 0, tell); r.Status != "success" {
 			t.Fatal(r.Reason)

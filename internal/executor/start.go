@@ -40,7 +40,8 @@ type Task struct {
 	Goal         string
 	Skill        *manifest.Skill // nil: none
 	Inputs       map[string]string
-	Instructions string // the skill's, inputs filled in; "" without a skill
+	Instructions string   // the skill's, inputs filled in; "" without a skill
+	Approved     []string // calls that a person has approved and nobody has made since: `write_file (call_1)`
 }
 
 // Start opens a new run and fixes what it is held to: run_started is durable
@@ -121,6 +122,7 @@ func (x *Executor) Reopen(ctx context.Context, spec StartSpec) (*Task, *History,
 	}
 	expect := expectation{goal: spec.Goal, skill: spec.Skill, inputs: x.inputPaths(spec.Inputs), readOnly: spec.ReadOnly}
 	var c contract
+	var approved []string
 	err = r.log.View(ctx, func(ledger.Head) error {
 		switch c = r.state.Contract; {
 		case r.state.Seq == 0:
@@ -129,12 +131,17 @@ func (x *Executor) Reopen(ctx context.Context, spec StartSpec) (*Task, *History,
 			return fmt.Errorf("reopen run %s: %w", r.id, ErrNoContract)
 		}
 		r.expect = expect
+		for _, a := range r.state.Answers {
+			if !a.refuses() && !a.expired(x.cfg.Now()) && x.counts(r.id, &a.answer) {
+				approved = append(approved, fmt.Sprintf("%s (%s)", a.Tool, a.CallID))
+			}
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	task := &Task{RunID: r.id, Dir: r.dir, Goal: c.Goal, Inputs: map[string]string{}}
+	task := &Task{RunID: r.id, Dir: r.dir, Goal: c.Goal, Inputs: map[string]string{}, Approved: approved}
 	for _, in := range c.Inputs {
 		task.Inputs[in.Name] = in.Path
 	}

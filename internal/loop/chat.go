@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/runlens/runlens/internal/executor"
@@ -75,8 +76,15 @@ func (c *chat) begin(ctx context.Context, task *executor.Task) (cause string, er
 		}
 	}
 	calls, ids, ended := unanswered(said)
-	if ended {
+	if ended && len(task.Approved) == 0 {
 		return CauseModelStopped, nil
+	}
+	if ended {
+		// The model stopped to wait for a person, who has answered since.
+		if err := c.run.Messages.Say(chatMessage("user", "A person has approved: "+strings.Join(task.Approved, ", ")+". Make that call again, exactly as it was.")); err != nil {
+			return CauseNotKept, err
+		}
+		return "", nil
 	}
 	return c.answer(ctx, calls, ids)
 }

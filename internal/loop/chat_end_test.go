@@ -280,3 +280,25 @@ type answers struct {
 func (a answers) Next(context.Context, []json.RawMessage, json.RawMessage) (provider.Reply, error) {
 	return a.reply, a.err
 }
+
+// A model that stopped to wait for a person is told once the person has answered;
+// one that stopped for good is not asked again.
+func TestChatApproved(t *testing.T) {
+	s := tell(t)
+	s.ends(scripted(t, says("I wait for the approval.")), loop.ChatLimits{}, loop.CauseModelStopped)
+	s.resume()
+	m := scripted(t, says("done"))
+	s.ends(m, loop.ChatLimits{}, loop.CauseModelStopped)
+	if len(m.requests) != 0 {
+		t.Errorf("asked %d times", len(m.requests))
+	}
+	s.task.Approved = []string{"write_json_file (a)"}
+	s.ends(m, loop.ChatLimits{}, loop.CauseModelStopped)
+	if len(m.requests) != 1 {
+		t.Fatalf("asked %d times", len(m.requests))
+	}
+	told := read(t, m.requests[0].Messages)
+	if last := told[len(told)-1]; last.Role != "user" || last.Content != "A person has approved: write_json_file (a). Make that call again, exactly as it was." {
+		t.Errorf("told %+v", last)
+	}
+}

@@ -54,6 +54,21 @@ func (a *answer) reply() (Reply, error) {
 	case len(a.Calls) != len(a.CallIDs) || !slices.Equal(CallIDs(a.Message), a.CallIDs):
 		return Reply{}, errors.New("an answer whose calls are not those of its message")
 	}
+	var m struct {
+		Role  string            `json:"role"`
+		Calls []json.RawMessage `json:"tool_calls"`
+	}
+	if err := json.Unmarshal(a.Message, &m); err != nil || m.Role != "assistant" || len(m.Calls) != len(a.Calls) {
+		return Reply{}, errors.New("an answer whose message is no model's")
+	}
+	seen := map[string]bool{"": true}
+	for i, id := range a.CallIDs {
+		var spelt bytes.Buffer
+		if json.Compact(&spelt, a.Calls[i]) != nil || !bytes.Equal(spelt.Bytes(), m.Calls[i]) || seen[id] {
+			return Reply{}, errors.New("an answer whose calls are not those of its message")
+		}
+		seen[id] = true
+	}
 	return Reply{
 		Message: a.Message, Calls: a.Calls, CallIDs: a.CallIDs,
 		Text: a.Text, Tokens: a.Tokens, Finish: a.Finish,

@@ -47,7 +47,7 @@ rego: ## strict check, tests and full coverage of the shipped policies
 	$(GO) tool opa test --coverage --threshold 100 policies/ >/dev/null
 
 race: ## Go tests under the race detector
-	$(GO) test -race $(PKGS)
+	$(GO) test -race -timeout 30m $(PKGS)
 
 docs: ## write the generated pages
 	$(GO) run ./cmd/runlens policy codes --format markdown > docs/reason-codes.md.new && mv docs/reason-codes.md.new docs/reason-codes.md

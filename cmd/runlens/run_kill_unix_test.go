@@ -274,7 +274,7 @@ func killEverywhere(t *testing.T, transcript string) {
 	}
 	last := looks()
 	asked := 0
-	for n := int64(1); n <= last+1; n++ {
+	for n := int64(1); n <= last+1; n += everyNth {
 		s := layExample(t, transcript)
 		if died := s.killed(t, n); died != (n <= last) {
 			t.Fatalf("look %d of %d: killed %t", n, last, died)
@@ -289,8 +289,8 @@ func killEverywhere(t *testing.T, transcript string) {
 			t.Errorf("killed at look %d: other answers:\n%s\nwant:\n%s", n, strings.Join(got, "\n"), strings.Join(said, "\n"))
 		}
 	}
-	if asked == 0 {
+	if asked == 0 && everyNth == 1 {
 		t.Error("no kill left a write in doubt")
 	}
-	t.Logf("%d kills, %d writes that a person was asked about", last, asked)
+	t.Logf("%d looks at the clock, killed at every %d. of them, %d writes that a person was asked about", last, everyNth, asked)
 }

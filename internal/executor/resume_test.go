@@ -785,3 +785,48 @@ func TestOpenProposals(t *testing.T) {
 		t.Error("the last one is forgotten")
 	}
 }
+
+// TestCallerGoesWhileJudged: a caller who goes away while policy decides makes no
+// verdict of it, and no refusal that counts.
+func TestCallerGoesWhileJudged(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/feedback.txt", "x")
+	clock := &between{}
+	x := open(t, project, func(cfg *executor.Config) { cfg.Now = clock.now })
+	ctx, cancel := context.WithCancel(context.Background())
+	clock.next = cancel
+	x.Exec(ctx, readCall, "r")
+	for _, ev := range events(t, project, "r") {
+		if ev.Type == ledger.ToolDenied || ev.Type == ledger.ToolBlocked {
+			t.Errorf("event %d refuses: %s", ev.Seq, ev.Payload)
+		}
+	}
+	state, _ := judgedOnFold(t, events(t, project, "r"))
+	if state.Denials.Total != 0 {
+		t.Errorf("counted %+v", state.Denials)
+	}
+}
+
+// TestStopOutside: a file that a tool wrote elsewhere is told as it is at the end,
+// and not told when it is gone.
+func TestStopOutside(t *testing.T) {
+	project := canonical(t)
+	x := open(t, project, func(cfg *executor.Config) {
+		cfg.Tools = tools(t, `{"schema_version":1,"tools":{"put":{"operation":"write","roots":["out"]}}}`)
+	})
+	ctx := context.Background()
+	write(t, project, "out/keep.txt", "")
+	for _, name := range []string{"out/a.txt", "out/b.txt"} {
+		if r := x.Exec(ctx, propose("put", map[string]any{"path": name, "content": "x"}), "r"); r.Status != "success" {
+			t.Fatal(r.ErrorMessage)
+		}
+	}
+	if err := os.Remove(filepath.Join(project, "out/a.txt")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, project, "out/b.txt", "changed")
+	sum, err := x.Stop(ctx, "r", "input_ended")
+	if err != nil || sum.Status != executor.RunCompleted || len(sum.Artifacts) != 1 || sum.Artifacts[0].Path != "out/b.txt" || sum.Artifacts[0].Bytes != 7 {
+		t.Errorf("%v, %+v", err, sum)
+	}
+}

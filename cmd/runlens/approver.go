@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/runlens/runlens/internal/ledger"
 )
 
 func (w *world) approverCommand() *cli.Command {
@@ -65,7 +67,7 @@ func (w *world) approverShow(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	verifier, err := verifierOf(secret)
+	verifier, err := ledger.VerifierKey(secret)
 	if err != nil {
 		return notSigner(path)
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/ed25519"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -189,19 +187,4 @@ func realPath(path string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(abs)
-}
-
-// verifierOf derives the public half of a signer key,
-// PRIVATE+KEY+<name>+<hash>+<base64 of algorithm and seed>.
-func verifierOf(secret string) (string, error) {
-	s, err := note.NewSigner(secret)
-	if err != nil {
-		return "", err
-	}
-	_, text, _ := strings.Cut(strings.TrimPrefix(secret, "PRIVATE+KEY+"+s.Name()+"+"), "+")
-	seed, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(seed) != 1+ed25519.SeedSize {
-		return "", errors.New("not an Ed25519 signer key")
-	}
-	return note.NewEd25519VerifierKey(s.Name(), ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey))
 }

@@ -57,7 +57,7 @@ func OpenKeys(dir, name string) (*Keys, error) {
 	secret, public := strings.TrimSpace(string(text)), ""
 	k := &Keys{}
 	if k.Signer, err = note.NewSigner(secret); err == nil {
-		public, err = verifierKey(k.Signer.Name(), secret)
+		public, err = VerifierKey(secret)
 	}
 	if err == nil {
 		k.Verifier, err = note.NewVerifier(public)
@@ -83,17 +83,19 @@ func OpenKeys(dir, name string) (*Keys, error) {
 	return k, nil
 }
 
-// verifierKey derives the public half of a signer key as note writes it,
+// VerifierKey derives the public half of a signer key as note writes it,
 // PRIVATE+KEY+<name>+<hash>+<base64 of algorithm and seed>.
-func verifierKey(name, secret string) (string, error) {
-	_, tail, _ := strings.Cut(secret, "PRIVATE+KEY+"+name+"+")
-	_, text, _ := strings.Cut(tail, "+")
+func VerifierKey(secret string) (string, error) {
+	s, err := note.NewSigner(secret)
+	if err != nil {
+		return "", err
+	}
+	_, text, _ := strings.Cut(strings.TrimPrefix(secret, "PRIVATE+KEY+"+s.Name()+"+"), "+")
 	seed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(seed) != 1+ed25519.SeedSize {
 		return "", errors.New("not an Ed25519 signer key")
 	}
-	pub := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
-	return note.NewEd25519VerifierKey(name, pub)
+	return note.NewEd25519VerifierKey(s.Name(), ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey))
 }
 
 // makeOnce returns the file's content, which make gives when there is none.

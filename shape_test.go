@@ -24,11 +24,11 @@ var arrows = map[string][]string{
 	"internal/resolve":           {"internal/facts"},
 	"internal/engine":            {"internal/facts"},
 	"internal/engine/regotest":   {"internal/facts", "internal/engine"},
-	"internal/executor/handlers": {"internal/facts", "internal/manifest", "internal/resolve"},
+	"internal/executor/handlers": {"internal/facts", "internal/manifest", "internal/resolve", "internal/executor/sandbox"},
 	"internal/executor/sandbox":  {"internal/facts"},
 	"internal/executor": {
 		"internal/facts", "internal/call", "internal/ledger", "internal/manifest", "internal/resolve",
-		"internal/engine", "internal/executor/handlers", "internal/plan",
+		"internal/engine", "internal/executor/handlers", "internal/executor/sandbox", "internal/plan",
 	},
 	"internal/loop":          {"internal/executor", "internal/executor/handlers", "internal/call", "internal/facts", "internal/loop/provider"},
 	"internal/loop/provider": {},
@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 	"test/bench":             {"internal/ledger"},
 	"cmd/runlens":            {"*"},
 	"cmd/runlens-openai":     {"internal/loop/openai"},
+	"cmd/runlens-sandbox":    {"internal/executor/sandbox", "internal/resolve"},
 }
 
 // homes say who alone may import what begins so. Nothing else knows the policy

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runlens/runlens/internal/executor/sandbox"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/internal/resolve"
 	"github.com/runlens/runlens/policies"
@@ -50,7 +52,7 @@ func (w *world) doctor(c *cli.Context) error {
 	x.resolver(p)
 	x.disk(p)
 	x.keys(w)
-	x.say(noteworthy, "sandbox", "none: programs that a tool runs are not isolated; `execute` tools need \"sandbox\": \"none\" in the manifest to run")
+	x.sandbox(c.Context)
 	if err := w.print(x.text.String()); err != nil {
 		return err
 	}
@@ -260,6 +262,25 @@ func syncTime(dir string) (time.Duration, error) {
 	}
 	slices.Sort(took)
 	return took[len(took)/2].Round(10 * time.Microsecond), nil
+}
+
+// sandbox tells what isolation programs that tools run get here.
+func (x *examination) sandbox(ctx context.Context) {
+	stage := sandboxStage()
+	s := sandbox.Probe(ctx, stage)
+	if s.Level == sandbox.Full {
+		x.say(fine, "sandbox", "%s: a program that a tool runs is isolated (Landlock version %d)", s.Level, s.Landlock)
+	} else {
+		x.say(noteworthy, "sandbox", "%s: `execute` tools are denied unless their manifest says \"sandbox\": \"none\"", s.Level)
+	}
+	for _, m := range s.Missing {
+		x.say(noteworthy, "sandbox", "%s", m)
+	}
+	if stage == "" {
+		x.say(noteworthy, "sandbox", "%s is not beside runlens, which begins sandboxes itself and takes longer", sandboxProgram)
+	} else {
+		x.say(fine, "sandbox", "%s begins sandboxes", stage)
+	}
 }
 
 // keys tells where the keys are and whether others can read them.

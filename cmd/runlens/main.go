@@ -14,6 +14,9 @@ package main
 import (
 	"os"
 	"runtime/debug"
+
+	"github.com/runlens/runlens/internal/executor/sandbox"
+	"github.com/runlens/runlens/internal/resolve"
 )
 
 // gcPercent lets the heap grow to a few times its size between collections. A
@@ -28,6 +31,7 @@ const (
 )
 
 func main() {
+	sandbox.Init(resolve.Fold) // doesn't return in the first process of a sandbox
 	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(softLimit)
 	os.Exit(run(os.Args[1:], system()))

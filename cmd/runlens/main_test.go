@@ -18,19 +18,23 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/runlens/runlens/internal/engine/regotest"
+	"github.com/runlens/runlens/internal/executor/sandbox"
 	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/loop/openai"
+	"github.com/runlens/runlens/internal/resolve"
 )
 
 var update = flag.Bool("update", false, "write the golden sections of the scripts, and the generated pages")
 
 func TestMain(m *testing.M) {
+	sandbox.Init(resolve.Fold)
 	testscript.Main(m, map[string]func(){
 		"runlens": main,
 		// Beside it, as it is installed.
 		openaiProgram: func() {
 			os.Exit(openai.Main(os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 		},
+		sandboxProgram: func() {}, // TestMain is all of it
 	})
 }
 

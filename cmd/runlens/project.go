@@ -216,7 +216,7 @@ func (p *project) open(records bool) (*executor.Executor, *manifest.Set, error) 
 	}
 	x, err := executor.New(executor.Config{
 		Project: p.dir, Engine: policy, Tools: tools, Handlers: handlers.Builtin(),
-		Places: p.places(), Key: key, Door: "cli",
+		Places: p.places(), Key: key, Door: "cli", Stage: sandboxStage(),
 		Now: p.w.now, NewID: p.w.newRunID, Note: p.w.note,
 		Log: func(format string, args ...any) { fmt.Fprintf(p.w.stderr, format+"\n", args...) },
 	})

@@ -28,7 +28,8 @@ type Config struct {
 	Places   []resolve.Place    // protected places beside the project's own
 	Key      []byte             // MAC key of the fold caches; nil: no caches
 	Door     string             // "cli", "hook" or "mcp"; "" is "cli"
-	Sandbox  facts.Sandbox      // what isolation a child would get
+	Sandbox  facts.Sandbox      // what isolation a child would get; no Level: this machine is asked when a tool wants it
+	Stage    string             // path of a small executable that begins sandboxes (sandbox.Spec.Stage); "" is this one
 
 	Now   func() time.Time
 	NewID func() string                    // a fresh run id
@@ -46,6 +47,7 @@ type Executor struct {
 	withhold  *withholder
 	approvers []note.Verifier // whose signature an approval needs; none: it needs none
 	runsRel   string          // Runs from the project directory, "" when it lies elsewhere
+	probed    func() facts.Sandbox
 
 	mu   sync.Mutex
 	runs map[string]*run // recorded into
@@ -67,9 +69,6 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Door == "" {
 		cfg.Door = "cli"
 	}
-	if cfg.Sandbox.Level == "" {
-		cfg.Sandbox.Level = "none"
-	}
 	if cfg.Log == nil {
 		cfg.Log = func(string, ...any) {}
 	}
@@ -82,6 +81,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	x := &Executor{cfg: cfg, settings: cfg.Engine.Settings(), resolver: resolver, runs: map[string]*run{}, seen: map[string]*run{}}
+	x.probed = sync.OnceValue(func() facts.Sandbox { return probe(cfg.Stage) })
 	if x.runsRel, err = relativeTo(resolver.Project(), cfg.Runs); err != nil {
 		return nil, errors.Join(err, resolver.Close())
 	}

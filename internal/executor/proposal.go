@@ -13,6 +13,7 @@ import (
 	"github.com/runlens/runlens/internal/call"
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/executor/sandbox"
 	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/internal/resolve"
@@ -37,6 +38,9 @@ type proposal struct {
 	targets []target
 	exe     *resolve.Object
 	dir     *resolve.Object
+
+	confinement *handlers.Confinement // nil: the program runs in no sandbox
+
 	failed  bool // a stage before policy refused the call
 	granted bool // the handles are the handler's to give back
 	judged  judgedBy
@@ -88,6 +92,11 @@ func (p *proposal) release() {
 	for _, o := range []*resolve.Object{p.exe, p.dir} {
 		if o != nil {
 			o.Close()
+		}
+	}
+	if p.confinement != nil {
+		for _, r := range p.confinement.Roots {
+			r.Object.Close()
 		}
 	}
 }
@@ -202,7 +211,7 @@ func digest(data []byte) string {
 
 // describeTool fills input.tool, with the roots as they are on disk now.
 func (p *proposal) describeTool() {
-	p.input.Sandbox = p.x.cfg.Sandbox
+	p.input.Sandbox = p.sandboxFacts()
 	if p.tool == nil {
 		p.input.Tool = &facts.Tool{Name: p.call.Name}
 		return
@@ -256,6 +265,7 @@ func (p *proposal) openCommand() {
 		p.input.Command.Executable, p.exe = p.x.resolver.Executable(argv[0], p.x.cfg.Tools.Path)
 	}
 	p.dir = p.x.resolver.Resolve(resolve.Request{Access: facts.Execute, Raw: ".", Requested: "."})
+	p.openConfinement()
 }
 
 // argv is the call's own argv without what must not be recorded, else the only
@@ -322,12 +332,12 @@ func (p *proposal) grant() *handlers.Grant {
 		Tool: p.tool.Name, RunID: p.run.id,
 		Objects: map[string]*resolve.Object{}, Declared: map[string]string{}, Args: map[string]any{},
 		Data: p.data, Argv: p.input.Command.Argv, Executable: p.exe, Dir: p.dir,
-		Env:      childEnv(p.x.cfg.Tools.Path),
+		Env:      childEnv(p.x.cfg.Tools.Path, p.confinement != nil),
 		MaxBytes: smallest(p.out.MaxBytes, p.x.settings.ReadBytes),
 		Timeout:  time.Duration(smallest(p.tool.TimeoutMS, v.TimeoutMS)) * time.Millisecond,
-		Sandbox:  p.tool.Sandbox,
-		Admit:    p.admitEntry,
-		Release:  p.release,
+		Sandbox:  p.tool.Sandbox, Confinement: p.confinement,
+		Admit:   p.admitEntry,
+		Release: p.release,
 	}
 	p.granted = true
 	for _, t := range p.targets {
@@ -358,8 +368,12 @@ func relative(t facts.Target) string {
 
 // childEnv is the whole environment of a child. Nothing of RunLens' own
 // environment reaches it.
-func childEnv(path []string) []string {
-	return []string{"PATH=" + strings.Join(path, ":"), "LANG=C.UTF-8", "HOME=/nonexistent", "TMPDIR=/tmp"}
+func childEnv(path []string, confined bool) []string {
+	home, temp := "/nonexistent", "/tmp"
+	if confined {
+		home, temp = sandbox.Home, sandbox.Temp
+	}
+	return []string{"PATH=" + strings.Join(path, ":"), "LANG=C.UTF-8", "HOME=" + home, "TMPDIR=" + temp}
 }
 
 // admitEntry judges one entry below a listed target as if the call had asked

@@ -322,7 +322,7 @@ func (p *proposal) resultEvent() (string, toolEndedEvent) {
 	if p.err != nil {
 		e := handlerError(p.err)
 		ev.ErrorCode, output = e.Code, e.Output
-		ev.Message = p.x.withhold.message(e.Message, engine.GoReason(e.Code, "", "", nil).Message)
+		ev.Message = p.x.withhold.message(e.Message, p.x.cfg.Engine.Reason(e.Code, "", "", nil).Message)
 	}
 	if output != nil {
 		if text, err := json.Marshal(output); err == nil {
@@ -402,7 +402,7 @@ func (p *proposal) result() *ToolResult {
 	}
 	if p.err != nil {
 		e := handlerError(p.err)
-		known := engine.GoReason(e.Code, e.Message, "", nil)
+		known := p.x.cfg.Engine.Reason(e.Code, e.Message, "", nil)
 		r.Status, r.ErrorCode, r.ErrorMessage, r.Retryable = StatusFailed, e.Code, e.Message, known.Retryable
 		r.Output, r.Reason, r.Reasons = e.Output, e.Code, []engine.Reason{known}
 	}

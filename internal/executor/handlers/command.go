@@ -48,6 +48,7 @@ type ending struct {
 	exit     int    // -1 when a signal ended it
 	signal   string // "SIGKILL"
 	byItself bool   // it was not killed for its deadline or its caller
+	killed   bool   // something else ended its sandbox
 	ended    int    // processes that it left running and that were ended
 	left     int    // processes that could not be ended
 }
@@ -67,7 +68,16 @@ func runCommand(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
 	}
 	stdout, stderr := newCapture(limit), newCapture(limit)
 	begin := time.Now()
-	end, err := s.run(ctx, g, stdout, stderr)
+	var end ending
+	var err error
+	switch g.Sandbox {
+	case confined:
+		end, err = runConfined(ctx, g, stdout, stderr)
+	case unconfined:
+		end, err = s.run(ctx, g, stdout, stderr)
+	default:
+		err = failed("run command: the grant holds no sandbox level that is known")
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		return Result{}, e // it never started
@@ -104,6 +114,8 @@ func interrupted(ctx context.Context, end ending, output map[string]any) error {
 		return nil
 	case end.byItself:
 		return &Error{Code: CodeFailed, Output: output, Message: "run command: it ended" + note}
+	case end.killed:
+		return &Error{Code: CodeFailed, Output: output, Message: "run command: its sandbox was ended from outside" + note}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &Error{Code: CodeTimeout, Output: output, Message: "run command: the deadline came first" + note}
 	}

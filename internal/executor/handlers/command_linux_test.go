@@ -57,7 +57,7 @@ func (p *project) commandOf(program string, argv ...string) command {
 		p.t.Skipf("no %s here: %s", program, found.Resolution)
 	}
 	c := command{t: p.t, tag: argv[1], Grant: &Grant{
-		Argv: argv, Executable: o, Dir: p.object(facts.List, "."), Env: []string{"A=1"},
+		Argv: argv, Executable: o, Dir: p.object(facts.List, "."), Env: []string{"A=1"}, Sandbox: unconfined,
 	}}
 	p.t.Cleanup(c.nothingLeft)
 	return c

@@ -62,7 +62,9 @@ type Grant struct {
 	Executable *resolve.Object // what Argv[0] names
 	Dir        *resolve.Object // the command's working directory
 	Env        []string        // the command's whole environment, "NAME=value"
-	Sandbox    string          // the sandbox level applied to the command
+	Sandbox    string          // the command's isolation: "full" or "none"
+
+	Confinement *Confinement // of a command under "full"
 
 	MaxBytes int64         // of content returned; 0 returns none
 	Output   int64         // of each of a command's streams; 0 is DefaultOutput
@@ -97,6 +99,7 @@ const (
 	CodeTimeout = "handler_timeout"
 	CodeCancel  = "handler_cancelled" // the caller no longer waited; how far it came is not known
 	CodeChanged = "object_changed"
+	CodeSandbox = "sandbox_unavailable" // the isolation that was promised could not be had; nothing ran
 )
 
 // Error is a handler that did not work. The zero Error is a handler_failed.

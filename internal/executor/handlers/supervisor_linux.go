@@ -221,6 +221,14 @@ func newMarker() (string, error) {
 	return "RUNLENS_COMMAND=" + hex.EncodeToString(random[:]), nil
 }
 
+// signalName is "" for no signal.
+func signalName(sig syscall.Signal) string {
+	if sig == 0 {
+		return ""
+	}
+	return unix.SignalName(sig)
+}
+
 // cause is an error of the system without the path it names.
 func cause(err error) error {
 	var path *os.PathError

@@ -33,7 +33,11 @@ func (s *stage) enterDir() error {
 	if s.Probe {
 		return nil
 	}
-	fd, err := s.Dir.open()
+	open := s.Dir.open
+	if s.OwnDir {
+		open = s.ownDir
+	}
+	fd, err := open()
 	if err != nil {
 		return err
 	}
@@ -42,6 +46,19 @@ func (s *stage) enterDir() error {
 		return fail(ErrSpec, "enter the working directory", err)
 	}
 	return nil
+}
+
+// ownDir makes a working directory that no root holds.
+func (s *stage) ownDir() (int, error) {
+	p := string(s.Dir.Path)
+	if err := s.makeFolders(p); err != nil {
+		return -1, err
+	}
+	fd, err := openInside(p)
+	if err != nil {
+		return -1, unavailable("open the working directory", err)
+	}
+	return fd, nil
 }
 
 // limit sets the resource limits. This process's own threads come on top of what
@@ -100,6 +117,9 @@ func (s *stage) landlock() error {
 	}
 	if s.Program != nil {
 		rules = append(rules, landlock.ROFiles(fdPath(s.program)))
+	}
+	if s.OwnDir {
+		rules = append(rules, landlock.RODirs(string(s.Dir.Path)))
 	}
 	for _, r := range s.Roots {
 		p := string(r.Path)

@@ -44,7 +44,7 @@ var dotenv = Names{
 // needs skips a test, with the reason, on a machine that has no full sandbox.
 func needs(t testing.TB) {
 	t.Helper()
-	if s := Probe(t.Context()); s.Level != Full {
+	if s := Probe(t.Context(), ""); s.Level != Full {
 		t.Skip("no sandbox here: " + strings.Join(s.Missing, "; "))
 	}
 }

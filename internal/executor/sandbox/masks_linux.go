@@ -50,9 +50,15 @@ func (s *stage) mask() error {
 		}
 	}
 	for _, p := range s.Hidden {
+		if s.covered(string(p)) {
+			continue
+		}
 		if err := m.hidePath(string(p)); err != nil {
 			return err
 		}
+	}
+	if err := s.closeCovers(); err != nil {
+		return err
 	}
 	attr := unix.MountAttr{Attr_set: quiet | unix.MOUNT_ATTR_RDONLY} // of the root alone
 	if err := unix.MountSetattr(s.root, "", unix.AT_EMPTY_PATH, &attr); err != nil {

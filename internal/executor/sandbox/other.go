@@ -15,9 +15,12 @@ func Start(ctx context.Context, spec Spec) (*Child, error) {
 }
 
 // Probe says that nothing is there.
-func Probe(ctx context.Context, roots ...Root) Support {
+func Probe(ctx context.Context, stage string, roots ...Root) Support {
 	return Support{Level: None, Missing: []string{"sandbox: " + why}}
 }
+
+// Shows says whether a path lies in what every sandbox has of the system.
+func Shows(p string) bool { return false }
 
 // Child is a running sandbox; there is none here.
 type Child struct{ PID int }

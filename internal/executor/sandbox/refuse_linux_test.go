@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,7 +38,11 @@ func TestRefusals(t *testing.T) {
 		{"no program", func(s *Spec) { s.Program = nil }, ErrSpec},
 		{"no argv", func(s *Spec) { s.Argv = nil }, ErrSpec},
 		{"directory outside the roots", func(s *Spec) { s.Dir.Path = "/usr" }, ErrSpec},
-		{"a prefix sibling", func(s *Spec) { s.Dir.Path = dir + "-sibling" }, ErrSpec},
+		{"directory is the root", func(s *Spec) { s.Dir.Path = "/" }, ErrSpec},
+		{"directory in the system", func(s *Spec) { s.Dir.Path = "/usr/share" }, ErrSpec},
+		{"a hidden path outside the roots", func(s *Spec) { s.Hidden = []string{dir + "-sibling"} }, ErrSpec},
+		{"a hidden root", func(s *Spec) { s.Hidden = []string{dir} }, ErrSpec},
+		{"a first process of another kind", func(s *Spec) { s.Stage = "/bin/true" }, ErrUnavailable},
 		{"the whole machine", func(s *Spec) { s.Read = []Root{root(t, "/")} }, ErrSpec},
 		{"/proc", func(s *Spec) { s.Read = []Root{root(t, "/proc")} }, ErrSpec},
 		{"a path with dots", func(s *Spec) { s.Read = []Root{{Path: dir + "/../x", Handle: s.Dir.Handle}} }, ErrSpec},
@@ -162,8 +167,40 @@ func TestNestedRoots(t *testing.T) {
 	}
 }
 
+// A hidden path below which a root lies shows the way to it and nothing else.
+func TestRootBelowHidden(t *testing.T) {
+	needs(t)
+	dir := workspace(t, map[string]string{"a": "a", "runs/r/out/b": "b", "runs/r/log": "log", "runs/other/log": "log", "runs/r/out/.env": "key", "src/c": "c"})
+	s := spec(t, dir, "/bin/sh", "-c",
+		"cat a b; ls .. ../..; cat ../log ../../other/log .env; echo 1 >new; echo 2 >../new; echo 3 >../../new; mkdir ../../other; mv ../../r ../../s; rmdir ..; true")
+	s.Read, s.Write = []Root{root(t, dir)}, []Root{root(t, dir+"/runs/r/out")}
+	s.Dir, s.Hidden = s.Write[0], []string{dir + "/runs", dir + "/src"}
+	p := run(t, s)
+	if p.stdout != "b..:\nout\n\n../..:\nr\n" {
+		t.Errorf("got %q, %q", p.stdout, p.stderr)
+	}
+	for name, want := range map[string]bool{"runs/r/out/new": true, "runs/r/new": false, "runs/new": false, "runs/r/log": true} {
+		if _, err := os.Stat(dir + "/" + name); (err == nil) != want {
+			t.Errorf("%s: there %t, want %t", name, err == nil, want)
+		}
+	}
+}
+
+// A working directory that is in no root shows the way to the roots in it, and
+// what the program itself makes.
+func TestOwnDirectory(t *testing.T) {
+	needs(t)
+	dir := workspace(t, map[string]string{"a": "a", "src/b": "b"})
+	s := spec(t, dir, "/bin/sh", "-c", "pwd; ls; cat src/b; cat a; ls ..; echo 1 >src/new; true")
+	s.Read, s.Write = []Root{root(t, dir+"/src")}, nil
+	p := run(t, s)
+	if want := dir + "\nsrc\nb" + filepath.Base(dir) + "\n"; p.stdout != want {
+		t.Errorf("got %q, %q, want %q", p.stdout, p.stderr, want)
+	}
+}
+
 func TestProbe(t *testing.T) {
-	s := Probe(t.Context(), root(t, workspace(t, nil)))
+	s := Probe(t.Context(), "", root(t, workspace(t, nil)))
 	switch s.Level {
 	case Full:
 		if len(s.Missing) > 0 || !s.Filesystem || !s.Network || !s.Secrets || !s.Limits {

@@ -58,11 +58,11 @@ type Spec struct {
 	Argv    []string // argv[0] included
 	Env     []string // exactly this
 
-	Dir   Root   // working directory, in one of the roots
+	Dir   Root   // working directory; one that is in no root is the sandbox's own, with nothing in it but the way to roots
 	Read  []Root // seen as they are, read only
 	Write []Root // seen as they are
 
-	Hidden []string // paths in the roots to hide; one that doesn't exist is skipped
+	Hidden []string // paths in the roots, or below /usr, to hide; one that doesn't exist is skipped. A root below one is seen all the same
 	Names  Names    // names to hide, wherever they are below a root
 
 	Stdin, Stdout, Stderr *os.File   // nil: /dev/null

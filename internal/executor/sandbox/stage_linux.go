@@ -34,6 +34,9 @@ func Init(fold func(string) string) {
 		s.fold = strings.ToLower
 	}
 	err := receive(control{}, &s.order)
+	if err == nil && s.Version != wireVersion {
+		err = &Error{Kind: ErrUnavailable, Step: "read the order", Note: "the first process's executable is of another version"}
+	}
 	if err == nil {
 		err = s.run()
 	}

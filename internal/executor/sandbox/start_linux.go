@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -90,15 +91,20 @@ func (s *Spec) check() error {
 		add(f == nil, "a file that is nil")
 	}
 	seen := map[string]bool{}
+	covered := map[string]bool{}
+	for _, p := range s.Hidden {
+		covered[p] = true
+	}
 	for _, r := range slices.Concat(s.Read, s.Write) {
 		add(r.Handle == nil, "a root without a handle")
 		add(!grantable(r.Path), fmt.Sprintf("a root at %.200q", r.Path))
 		add(seen[r.Path], fmt.Sprintf("two roots at %.200q", r.Path))
+		add(covered[r.Path], fmt.Sprintf("a root at a hidden path, %.200q", r.Path))
 		seen[r.Path] = true
 	}
-	add(!s.inRoot(s.Dir.Path), "a working directory outside the roots")
+	add(!s.inRoot(s.Dir.Path) && !s.own(s.Dir.Path), "a working directory that is neither in the roots nor the sandbox's own")
 	for _, p := range s.Hidden {
-		add(!s.inRoot(p), "a hidden path outside the roots")
+		add(!s.inRoot(p) && !Shows(p), "a hidden path outside the roots")
 	}
 	if wrong != nil {
 		return &Error{Kind: ErrSpec, Step: "read the spec", Note: strings.Join(wrong, ", ")}
@@ -110,6 +116,16 @@ func (s *Spec) inRoot(p string) bool {
 	return path.IsAbs(p) && path.Clean(p) == p && slices.ContainsFunc(slices.Concat(s.Read, s.Write), func(r Root) bool {
 		return within(p, r.Path)
 	})
+}
+
+// own holds for a directory that shows nothing of the host.
+func (s *Spec) own(p string) bool {
+	return grantable(p) && (!Shows(p) || slices.ContainsFunc(s.Hidden, func(h string) bool { return within(p, h) }))
+}
+
+// Shows says whether a path lies in what every sandbox has of the system.
+func Shows(p string) bool {
+	return path.IsAbs(p) && path.Clean(p) == p && slices.ContainsFunc(system, func(s string) bool { return within(p, s) })
 }
 
 func within(p, root string) bool { return p == root || strings.HasPrefix(p, root+"/") }
@@ -168,6 +184,7 @@ func (h *handover) prepare(spec Spec, probe bool) error {
 	h.files = []*os.File{null, null, null, far}
 
 	o := &h.order
+	o.Version = wireVersion
 	o.Probe, o.Names, o.Limits, o.UnixSockets = probe, spec.Names, spec.Limits.withDefaults(), spec.UnixSockets
 	o.Argv, o.Env = pack(spec.Argv), pack(spec.Env)
 	o.UID, o.GID = h.inside()
@@ -266,7 +283,23 @@ func (h *handover) roots(spec Spec) error {
 	}
 	var err error
 	h.order.Dir, err = newPlace(spec.Dir, false)
+	h.order.OwnDir = !spec.inRoot(spec.Dir.Path)
+	h.order.Covers = covers(spec)
 	return err
+}
+
+// covers are the hidden paths below which something is to be seen, sorted: an
+// empty directory that holds the way to it is put in their place.
+func covers(spec Spec) (list [][]byte) {
+	shown := append(slices.Concat(spec.Read, spec.Write), spec.Dir)
+	hidden := slices.Clone(spec.Hidden)
+	slices.Sort(hidden)
+	for _, p := range slices.Compact(hidden) {
+		if slices.ContainsFunc(shown, func(r Root) bool { return within(r.Path, p) }) {
+			list = append(list, []byte(p))
+		}
+	}
+	return list
 }
 
 func newPlace(r Root, write bool) (place, error) {
@@ -308,11 +341,32 @@ func (h *handover) launch() (*os.Process, error) {
 			Setsid:                     true,
 		},
 	}
-	process, err := os.StartProcess(h.stage, []string{stageName}, attr)
+	process, err := startVisible(h.stage, []string{stageName}, attr)
 	if err != nil {
 		return nil, unavailable("make the namespaces", err)
 	}
 	return process, nil
+}
+
+// starting is held while this process can be looked into; see startVisible.
+var starting sync.Mutex
+
+// startVisible starts a process. The identity of one in a user namespace of its own
+// is written through /proc, which only root may do for a process that is closed to
+// others (PR_SET_DUMPABLE). One that an ordinary user runs is opened for as long
+// as the start takes.
+func startVisible(name string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+	if os.Geteuid() == 0 {
+		return os.StartProcess(name, argv, attr)
+	}
+	starting.Lock()
+	defer starting.Unlock()
+	if open, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err == nil && open == 0 {
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err == nil {
+			defer unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+		}
+	}
+	return os.StartProcess(name, argv, attr)
 }
 
 // hostRoot says whether this process is uid 0 for the host itself, not only in a

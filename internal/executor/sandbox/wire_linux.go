@@ -16,9 +16,14 @@ const (
 	controlFD = 3                 // its socket to the process that started it
 )
 
+// wireVersion changes with order: a first process built from other sources than
+// the one that starts it could leave out what it doesn't know.
+const wireVersion = 2
+
 // order is what the first process is told. Text that comes from the host is
 // bytes, since JSON would bend what is not UTF-8.
 type order struct {
+	Version    int
 	Probe      bool              // go through all the steps, start nothing
 	Namespaces map[string]string // of the process that started it
 	UID, GID   int               // inside
@@ -30,7 +35,9 @@ type order struct {
 	Count     int // descriptors handed over, from 0
 
 	Dir    place
-	Roots  []place // sorted by path
+	OwnDir bool     // Dir is in no root
+	Covers [][]byte // of Hidden, those with a root or Dir below; sorted
+	Roots  []place  // sorted by path
 	Hidden [][]byte
 	Names  Names
 

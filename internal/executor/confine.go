@@ -1,0 +1,147 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/executor/sandbox"
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/resolve"
+)
+
+// probeWait bounds the finding out about this machine.
+const probeWait = 10 * time.Second
+
+// probe finds out what isolation this machine can give to a program.
+func probe(stage string) facts.Sandbox {
+	ctx, cancel := context.WithTimeout(context.Background(), probeWait)
+	defer cancel()
+	s := sandbox.Probe(ctx, stage)
+	return facts.Sandbox{Level: s.Level, Filesystem: s.Filesystem, Network: s.Network, Secrets: s.Secrets, Limits: s.Limits}
+}
+
+// confined says whether the tool's program runs in a sandbox.
+func (p *proposal) confined() bool {
+	return p.tool != nil && p.tool.Operation == facts.Execute && p.tool.Sandbox == sandbox.Full
+}
+
+// sandboxFacts are what would be applied to the call's program: nothing, unless its
+// tool asks. The machine is asked once, by the first call that wants to know.
+func (p *proposal) sandboxFacts() facts.Sandbox {
+	switch {
+	case p.x.cfg.Sandbox.Level != "":
+		return p.x.cfg.Sandbox
+	case p.confined():
+		return p.x.probed()
+	}
+	return facts.Sandbox{Level: sandbox.None}
+}
+
+// openConfinement opens what the call's program will see: the roots that were
+// judged, as far as they exist, and the run's artifacts. What stands against it is
+// kept in the confinement, and comes out when the program would start: it is
+// nothing that policy judges. A virtual run starts nothing.
+func (p *proposal) openConfinement() {
+	if !p.confined() || p.run.virtual {
+		return
+	}
+	c := &handlers.Confinement{Stage: p.x.cfg.Stage, Names: p.x.hiddenNames()}
+	p.confinement = c
+	if err := p.openRoots(c); err != nil {
+		code := handlers.CodeSandbox
+		if errors.Is(err, resolve.ErrChanged) {
+			code = handlers.CodeChanged
+		}
+		c.Refuse = &handlers.Error{Code: code, Message: "run command: nothing was run: " + err.Error()}
+	}
+}
+
+func (p *proposal) openRoots(c *handlers.Confinement) error {
+	if err := p.run.checkPlain(); err != nil {
+		return err
+	}
+	roots, own := p.run.confinedRoots(p.input.Tool.Roots)
+	places := p.x.resolver.Shadowed()
+	for _, root := range roots {
+		o, err := p.x.resolver.Folder(root)
+		if err != nil {
+			return err
+		}
+		write := writable(root)
+		c.Roots = append(c.Roots, handlers.Root{Object: o, Write: write})
+		if within(o.Path(), own) {
+			continue
+		}
+		if write && p.x.resolver.Holds(o.Path()) {
+			return fmt.Errorf("root %.200q may be written and holds a place of policies, manifests, runs or keys: give it \"access\": [\"read\"], or name the folders in it that may be written", root.Declared)
+		}
+		if slices.ContainsFunc(places, func(place string) bool { return within(o.Path(), place) }) {
+			return fmt.Errorf("root %.200q is or lies in a place of policies, manifests, runs or keys", root.Declared)
+		}
+	}
+	c.Hidden = p.x.hidden(c.Roots, places)
+	return nil
+}
+
+// confinedRoots are the roots that a program of the run gets, each path once, and
+// the canonical path of the run's artifacts, which is always one of them.
+func (r *run) confinedRoots(judged []facts.Root) (roots []facts.Root, own string) {
+	artifacts := r.x.resolver.Roots([]resolve.RootSpec{{
+		Declared: path.Join(filepath.ToSlash(r.dir), artifactsDir), Access: []string{facts.Read, facts.Write},
+	}})
+	for _, root := range slices.Concat(judged, artifacts) {
+		if !root.Exists || len(root.Access) == 0 {
+			continue
+		}
+		i := slices.IndexFunc(roots, func(have facts.Root) bool { return have.Path == root.Path })
+		if i < 0 {
+			roots = append(roots, root)
+		} else if !writable(roots[i]) {
+			roots[i].Access = root.Access
+		}
+	}
+	return roots, artifacts[0].Path
+}
+
+// writable says whether a program may change what is in a root.
+func writable(root facts.Root) bool {
+	return slices.ContainsFunc(root.Access, func(access string) bool {
+		return access == facts.Write || access == facts.Delete || access == facts.Rename
+	})
+}
+
+// hidden are the protected places that a program would see otherwise: those in its
+// roots, and in what every sandbox has of the system. There the project itself is
+// one of them.
+func (x *Executor) hidden(roots []handlers.Root, places []string) (list []string) {
+	inRoots := func(p string) bool {
+		return slices.ContainsFunc(roots, func(r handlers.Root) bool { return within(p, r.Object.Path()) })
+	}
+	for _, p := range places {
+		if inRoots(p) || sandbox.Shows(p) {
+			list = append(list, p)
+		}
+	}
+	if p := x.resolver.Project(); sandbox.Shows(p) && !inRoots(p) {
+		list = append(list, p)
+	}
+	return list
+}
+
+// hiddenNames are the names that policy refuses, for a program that nobody asks
+// for each name.
+func (x *Executor) hiddenNames() sandbox.Names {
+	n := x.settings.Names
+	return sandbox.Names{Exact: n.Exact, Prefix: n.Prefix, Suffix: n.Suffix, Except: n.Allowed}
+}
+
+func within(p, folder string) bool {
+	return p == folder || strings.HasPrefix(p, strings.TrimRight(folder, "/")+"/")
+}

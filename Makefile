@@ -7,6 +7,7 @@ FUZZ    ?= 60s
 ONLY    ?=
 READS   ?= 1000000
 WRITES  ?= 100000
+PROGRAMS ?= 1000
 SHELL   := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -15,7 +16,7 @@ SHELL   := /bin/bash
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-build: ## build bin/runlens and bin/runlens-openai
+build: ## build bin/runlens, bin/runlens-openai and bin/runlens-sandbox
 	$(GO) build -o bin/ ./cmd/...
 
 test: ## run the Go and the Rego tests
@@ -61,8 +62,9 @@ bench: build ## benchmarks, with ratios against baselines of the same run; ONLY=
 	$(GO) build -o bin/opa github.com/open-policy-agent/opa
 	$(GO) run ./test/bench -only '$(ONLY)'
 
-soak: ## reads and writes against a thread that swaps links and directories
+soak: ## reads and writes against a thread that swaps links and directories; programs that hang, fork and flood in sandboxes
 	$(GO) test ./internal/resolve -run Soak -timeout 60m -v -soak.reads=$(READS) -soak.writes=$(WRITES)
+	$(GO) test ./internal/executor -run SandboxSoak -timeout 60m -v -soak=$(PROGRAMS)
 
 fuzz: ## each fuzz target for FUZZ (60s)
 	@for pkg in $$($(GO) list ./...); do \

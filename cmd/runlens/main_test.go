@@ -64,8 +64,11 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "sandbox":
+				return sandbox.Probe(t.Context(), "").Level == sandbox.Full, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

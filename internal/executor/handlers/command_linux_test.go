@@ -214,6 +214,29 @@ func TestCommandDoesNotStart(t *testing.T) {
 	}
 }
 
+// A grant that names no level, or one without what it needs, runs nothing.
+func TestCommandNeedsItsSandbox(t *testing.T) {
+	p := newProject(t, nil)
+	for _, c := range []struct {
+		level string
+		of    *Confinement
+		code  string
+	}{
+		{"", nil, CodeFailed},
+		{"partial", nil, CodeFailed},
+		{"full", nil, CodeFailed},
+		{"full", &Confinement{Refuse: &Error{Code: CodeSandbox, Message: "no"}}, CodeSandbox},
+		{"full", &Confinement{Stage: "/nonexistent"}, CodeSandbox},
+	} {
+		command := p.command("print", "ran", "", "0")
+		command.Sandbox, command.Confinement = c.level, c.of
+		_, err := Run(context.Background(), builtin(t, "run_tests"), command.Grant)
+		if e, code := code(t, err); code != c.code || e.Output != nil {
+			t.Errorf("%q: code %q, message %q, output %v; want %s", c.level, code, e.Message, e.Output, c.code)
+		}
+	}
+}
+
 func TestCommandDeadline(t *testing.T) {
 	p := newProject(t, nil)
 	c := p.command("hang")

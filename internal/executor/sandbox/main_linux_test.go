@@ -11,9 +11,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // polled makes the Go runtime open descriptors of its own before Init, as the
@@ -166,6 +169,38 @@ func TestProgramRuns(t *testing.T) {
 	want := dir + "\nhello\n"
 	if p.ExitCode != 7 || p.Signal != 0 || p.Killed || !strings.HasPrefix(p.stdout, want) || p.stderr != "no\n" {
 		t.Errorf("got %+v", p)
+	}
+}
+
+// A process that is closed to others can start sandboxes, and is closed afterwards.
+func TestClosedProcess(t *testing.T) {
+	needs(t)
+	was, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(was), 0, 0, 0)
+	dir := workspace(t, nil)
+	var all sync.WaitGroup
+	for range 4 {
+		s := spec(t, dir, "/bin/true")
+		all.Go(func() {
+			c, err := Start(t.Context(), s)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if r := c.Wait(); r.ExitCode != 0 {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
+	all.Wait()
+	if now, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || now != 0 {
+		t.Errorf("it is open now: %d, %v", now, err)
 	}
 }
 

@@ -288,20 +288,6 @@ func (h *handover) roots(spec Spec) error {
 	return err
 }
 
-// covers are the hidden paths below which something is to be seen, sorted: an
-// empty directory that holds the way to it is put in their place.
-func covers(spec Spec) (list [][]byte) {
-	shown := append(slices.Concat(spec.Read, spec.Write), spec.Dir)
-	hidden := slices.Clone(spec.Hidden)
-	slices.Sort(hidden)
-	for _, p := range slices.Compact(hidden) {
-		if slices.ContainsFunc(shown, func(r Root) bool { return within(r.Path, p) }) {
-			list = append(list, []byte(p))
-		}
-	}
-	return list
-}
-
 func newPlace(r Root, write bool) (place, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(r.Handle.Fd()), &st); err != nil {

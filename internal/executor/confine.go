@@ -67,7 +67,10 @@ func (p *proposal) openRoots(c *handlers.Confinement) error {
 	if err := p.run.checkPlain(); err != nil {
 		return err
 	}
-	roots, own := p.run.confinedRoots(p.input.Tool.Roots)
+	roots, own, err := p.run.confinedRoots(p.input.Tool.Roots)
+	if err != nil {
+		return err
+	}
 	places := p.x.resolver.Shadowed()
 	for _, root := range roots {
 		o, err := p.x.resolver.Folder(root)
@@ -92,10 +95,13 @@ func (p *proposal) openRoots(c *handlers.Confinement) error {
 
 // confinedRoots are the roots that a program of the run gets, each path once, and
 // the canonical path of the run's artifacts, which is always one of them.
-func (r *run) confinedRoots(judged []facts.Root) (roots []facts.Root, own string) {
+func (r *run) confinedRoots(judged []facts.Root) (roots []facts.Root, own string, err error) {
 	artifacts := r.x.resolver.Roots([]resolve.RootSpec{{
 		Declared: path.Join(filepath.ToSlash(r.dir), artifactsDir), Access: []string{facts.Read, facts.Write},
 	}})
+	if r.isElsewhere(artifacts[0]) {
+		return nil, "", errors.New("the run's artifacts lead elsewhere")
+	}
 	for _, root := range slices.Concat(judged, artifacts) {
 		if !root.Exists || len(root.Access) == 0 {
 			continue
@@ -107,7 +113,7 @@ func (r *run) confinedRoots(judged []facts.Root) (roots []facts.Root, own string
 			roots[i].Access = root.Access
 		}
 	}
-	return roots, artifacts[0].Path
+	return roots, artifacts[0].Path, nil
 }
 
 // writable says whether a program may change what is in a root.

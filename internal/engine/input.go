@@ -46,7 +46,7 @@ func (f fields) object(vals ...*ast.Term) ast.Object {
 // facts.Encode writes, without going through JSON. Parts that stay the same
 // from call to call are kept. It is safe for concurrent use.
 type encoder struct {
-	input, call, payload, withheld, root, tool       fields
+	input, call, payload, withheld, root, tool, part fields
 	target, lexical, below, command, executable      fields
 	sandbox, run, denials, limits, skill, plan, step fields
 	contract, approval                               fields
@@ -72,13 +72,14 @@ func newEncoder() *encoder {
 		call:       newFields("id tool digest arguments payloads withheld interrupted"),
 		payload:    newFields("pointer bytes digest kinds"),
 		withheld:   newFields("pointer bytes kinds"),
-		root:       newFields("declared path prefix exists access mount_id device"),
-		tool:       newFields("declared name operation handler roots max_bytes timeout_ms commands absolute create_parents sandbox"),
-		target:     newFields("param access recursive entry raw requested lexical resolution missing path segments in_project folded kind size allocated nlink device mount_id via_symlink link_target pseudo_fs protected resolver handle below walk"),
+		root:       newFields("declared path prefix exists access param mount_id device"),
+		tool:       newFields("declared name operation handler roots max_bytes timeout_ms commands patterns absolute create_parents sandbox"),
+		target:     newFields("param position access recursive entry raw requested lexical resolution missing path segments in_project folded kind size allocated nlink device mount_id via_symlink link_target pseudo_fs protected resolver handle below walk"),
+		part:       newFields("kind word arg root access values pattern"),
 		lexical:    newFields("absolute parent_segment parent_escape backslash drive tilde nul control invisible bad_utf8 percent_encoded url empty too_long trailing_dot_space reserved_name stream_name short_name expansion"),
 		below:      newFields("path folded kind"),
-		command:    newFields("present argv executable"),
-		executable: newFields("path resolution kind in_project executable uid group_writable other_writable"),
+		command:    newFields("present argv run dir executable"),
+		executable: newFields("path resolution kind in_project executable uid group_writable other_writable protected"),
 		sandbox:    newFields("level filesystem network secrets limits"),
 		run:        newFields("id door read_only denials limits signed_approvals"),
 		denials:    newFields("in_row total malformed"),
@@ -95,6 +96,7 @@ func newEncoder() *encoder {
 	for word := range strings.FieldsSeq(`read list search write delete rename execute fetch compute
 		ok absent not_found no_access not_a_directory loop too_long busy changed invalid failed
 		file directory fifo socket char_device block_device symlink none parent name full partial
+		word choice text handler
 		openat2 root_walk complete cut cli hook mcp active run policy manifest config key ancestor
 		proc sysfs path argv`) {
 		e.words[word] = ast.StringTerm(word)
@@ -153,7 +155,7 @@ func (w *encoding) document(in *facts.Input) *ast.Term {
 		w.callTerm(&in.Call),
 		w.toolTerm(in.Tool),
 		list(w, in.Targets, (*encoding).targetTerm),
-		w.object(w.command, boolean(in.Command.Present), w.strings(in.Command.Argv), w.executableTerm(in.Command.Executable)),
+		w.object(w.command, boolean(in.Command.Present), w.strings(in.Command.Argv), w.strings(in.Command.Run), w.str(in.Command.Dir), w.executableTerm(in.Command.Executable)),
 		w.sandboxTerm(in.Sandbox),
 		w.runTerm(&in.Run),
 		w.skillTerm(&in.Skill),
@@ -198,13 +200,19 @@ func (w *encoding) toolTerm(t *facts.Tool) *ast.Term {
 	for i, c := range t.Commands {
 		commands[i] = w.strings(c)
 	}
+	patterns := make([]*ast.Term, len(t.Patterns))
+	for i, p := range t.Patterns {
+		patterns[i] = list(w, p, func(w *encoding, p *facts.Part) *ast.Term {
+			return w.object(w.part, w.str(p.Kind), w.str(p.Word), w.str(p.Arg), w.str(p.Root), w.str(p.Access), w.strings(p.Values), w.str(p.Pattern))
+		})
+	}
 	term := w.object(w.tool,
 		boolean(t.Declared), w.str(t.Name), w.str(t.Operation), w.str(t.Handler),
 		list(w, t.Roots, func(w *encoding, r *facts.Root) *ast.Term {
 			return w.object(w.root, w.str(r.Declared), w.str(r.Path), w.str(r.Prefix), boolean(r.Exists),
-				w.strings(r.Access), integer(r.MountID), integer(r.Device))
+				w.strings(r.Access), w.str(r.Param), integer(r.MountID), integer(r.Device))
 		}),
-		integer(t.MaxBytes), integer(t.TimeoutMS), w.array(commands),
+		integer(t.MaxBytes), integer(t.TimeoutMS), w.array(commands), w.array(patterns),
 		boolean(t.Absolute), boolean(t.CreateParents), w.str(t.Sandbox))
 	w.tools.put(t, term)
 	return term
@@ -217,7 +225,7 @@ func (w *encoding) targetTerm(t *facts.Target) *ast.Term {
 		requested = w.str(t.Requested)
 	}
 	return w.object(w.target,
-		w.str(t.Param), w.str(t.Access), boolean(t.Recursive), boolean(t.Entry), raw, requested,
+		w.str(t.Param), integer(t.Position), w.str(t.Access), boolean(t.Recursive), boolean(t.Entry), raw, requested,
 		w.lexicalTerm(t.Lexical), w.str(t.Resolution), w.str(t.Missing), w.str(t.Path), w.strings(t.Segments),
 		boolean(t.InProject), w.strings(t.Folded), w.str(t.Kind), integer(t.Size), integer(t.Allocated),
 		integer(t.Nlink), integer(t.Device), integer(t.MountID), boolean(t.ViaSymlink), boolean(t.LinkTarget),
@@ -247,7 +255,7 @@ func (w *encoding) executableTerm(x facts.Executable) *ast.Term {
 	}
 	w = w.apart()
 	term := w.object(w.executable, w.str(x.Path), w.str(x.Resolution), w.str(x.Kind), boolean(x.InProject),
-		boolean(x.Executable), integer(x.UID), boolean(x.GroupWritable), boolean(x.OtherWritable))
+		boolean(x.Executable), integer(x.UID), boolean(x.GroupWritable), boolean(x.OtherWritable), w.str(x.Protected))
 	w.executables.put(x, term)
 	return term
 }

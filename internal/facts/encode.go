@@ -45,7 +45,7 @@ func Total(in *Input) *Input {
 	out.Targets = each(out.Targets, func(t *Target) {
 		t.Segments, t.Folded, t.Below = list(t.Segments), list(t.Folded), list(t.Below)
 	})
-	out.Command.Argv = list(out.Command.Argv)
+	out.Command.Argv, out.Command.Run = list(out.Command.Argv), list(out.Command.Run)
 	out.Skill.Tools = list(out.Skill.Tools)
 	out.Plan.Step.Tools = list(out.Plan.Step.Tools)
 	out.Contract.Drift = list(out.Contract.Drift)
@@ -65,6 +65,11 @@ func TotalTool(t *Tool) *Tool {
 		commands = append(commands, list(c))
 	}
 	out.Commands = commands
+	patterns := make([][]Part, 0, len(out.Patterns))
+	for _, p := range out.Patterns {
+		patterns = append(patterns, each(p, func(part *Part) { part.Values = list(part.Values) }))
+	}
+	out.Patterns = patterns
 	return &out
 }
 

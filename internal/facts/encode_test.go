@@ -53,7 +53,7 @@ func TestEncodeArguments(t *testing.T) {
 func TestTotal(t *testing.T) {
 	in := &facts.Input{
 		Call:    facts.Call{Payloads: make([]facts.Payload, 1), Withheld: make([]facts.Withheld, 1)},
-		Tool:    &facts.Tool{Roots: make([]facts.Root, 1), Commands: [][]string{nil}},
+		Tool:    &facts.Tool{Roots: make([]facts.Root, 1), Commands: [][]string{nil}, Patterns: [][]facts.Part{make([]facts.Part, 1)}},
 		Targets: make([]facts.Target, 1), Approvals: make([]facts.Approval, 1),
 	}
 	var walk func(v reflect.Value, at string)

@@ -81,13 +81,34 @@ type Tool struct {
 	Operation     string     `json:"operation"`
 	Handler       string     `json:"handler"`
 	Roots         []Root     `json:"roots"`
-	MaxBytes      int64      `json:"max_bytes"`  // 0: the tool sets none
-	TimeoutMS     int64      `json:"timeout_ms"` // 0: the tool sets none
-	Commands      [][]string `json:"commands"`
+	MaxBytes      int64      `json:"max_bytes"`      // 0: the tool sets none
+	TimeoutMS     int64      `json:"timeout_ms"`     // 0: the tool sets none
+	Commands      [][]string `json:"commands"`       // whole argvs
+	Patterns      [][]Part   `json:"patterns"`       // whole argvs of which a call fills in some arguments
 	Absolute      bool       `json:"absolute"`       // absolute paths are allowed in
 	CreateParents bool       `json:"create_parents"` // missing parents are made after an allow
-	Sandbox       string     `json:"sandbox"`        // level the tool asks for: "full", "none"; "" when the operation runs no program
+	Sandbox       string     `json:"sandbox"`        // level the tool asks for: "full", "none"; "" when the tool runs no program
 }
+
+// Part is one argument of a command as the manifest declares it. Beside Kind, the
+// fields of other kinds are empty.
+type Part struct {
+	Kind    string   `json:"kind"`    // Word, Path, Choice or Text
+	Word    string   `json:"word"`    // word: the argument itself
+	Arg     string   `json:"arg"`     // all but word: the name of what a call fills in; a path is a target of this parameter
+	Root    string   `json:"root"`    // path: the root that it must lie in, as declared, with {run_id} filled in
+	Access  string   `json:"access"`  // path: of the target
+	Values  []string `json:"values"`  // choice: what it may be
+	Pattern string   `json:"pattern"` // text: RE2, anchored at both ends
+}
+
+// Kinds of a Part.
+const (
+	Word   = "word"
+	Path   = "path"
+	Choice = "choice"
+	Text   = "text"
+)
 
 // Root is one allowed root of a tool.
 type Root struct {
@@ -96,6 +117,7 @@ type Root struct {
 	Prefix   string   `json:"prefix"`   // Path with exactly one final "/"
 	Exists   bool     `json:"exists"`   // it exists and is a directory
 	Access   []string `json:"access"`   // accesses it is a root for
+	Param    string   `json:"param"`    // the one parameter it is a root for, which then has no other; "": all others
 	MountID  int64    `json:"mount_id"` // 0 when unknown
 	Device   int64    `json:"device"`
 }
@@ -103,6 +125,7 @@ type Root struct {
 // Target is one object that a call touches: what was asked for, and what is there.
 type Target struct {
 	Param      string   `json:"param"`
+	Position   int64    `json:"position"` // place in the command's argv, from 1; 0 when it is no argument of a command
 	Access     string   `json:"access"`
 	Recursive  bool     `json:"recursive"`
 	Entry      bool     `json:"entry"`     // an entry of a listed folder that would be shown by name; the call did not name it
@@ -165,6 +188,7 @@ const (
 	ProtectedManifest = "manifest" // where manifests are looked up: refused for writes
 	ProtectedConfig   = "config"
 	ProtectedKey      = "key"      // refused for every access
+	ProtectedHandler  = "handler"  // a program that a manifest binds to a tool: refused for writes
 	ProtectedAncestor = "ancestor" // a folder above such a place, or onto which one would land: refused for writes of folders, deletes and renames
 )
 
@@ -202,7 +226,9 @@ type Below struct {
 // Command is what an execute tool would run.
 type Command struct {
 	Present    bool       `json:"present"`
-	Argv       []string   `json:"argv"`
+	Argv       []string   `json:"argv"` // as the call or the manifest says
+	Run        []string   `json:"run"`  // as it would be run: paths by the canonical path of what was opened
+	Dir        string     `json:"dir"`  // canonical path of the working directory; "" when it could not be opened
 	Executable Executable `json:"executable"`
 }
 
@@ -216,6 +242,7 @@ type Executable struct {
 	UID           int64  `json:"uid"`
 	GroupWritable bool   `json:"group_writable"` // it or its directory
 	OtherWritable bool   `json:"other_writable"` // it or its directory
+	Protected     string `json:"protected"`      // class of the protected place that it is or lies in; "" when none
 }
 
 // Sandbox is what isolation would be applied to a child.

@@ -23,6 +23,7 @@ base := {
 		"max_bytes": 0,
 		"timeout_ms": 0,
 		"commands": [],
+		"patterns": [],
 		"absolute": false,
 		"create_parents": false,
 		"sandbox": "",
@@ -32,6 +33,8 @@ base := {
 	"command": {
 		"present": false,
 		"argv": [],
+		"run": [],
+		"dir": "",
 		"executable": {
 			"path": "",
 			"resolution": "",
@@ -41,6 +44,7 @@ base := {
 			"uid": 0,
 			"group_writable": false,
 			"other_writable": false,
+			"protected": "",
 		},
 	},
 	"sandbox": {
@@ -102,12 +106,14 @@ root := {
 		"delete",
 		"execute",
 	],
+	"param": "",
 	"mount_id": 30,
 	"device": 64769,
 }
 
 target := {
 	"param": "path",
+	"position": 0,
 	"access": "read",
 	"recursive": false,
 	"entry": false,

@@ -267,7 +267,9 @@ func syncTime(dir string) (time.Duration, error) {
 // sandbox tells what isolation programs that tools run get here.
 func (x *examination) sandbox(ctx context.Context) {
 	stage := sandboxStage()
-	s := sandbox.Probe(ctx, stage)
+	begin := sandbox.Open(stage)
+	defer begin.Close()
+	s := begin.Probe(ctx)
 	if s.Level == sandbox.Full {
 		x.say(fine, "sandbox", "%s: a program that a tool runs is isolated (Landlock version %d)", s.Level, s.Landlock)
 	} else {

@@ -68,7 +68,7 @@ func TestScripts(t *testing.T) {
 			case "root":
 				return os.Geteuid() == 0, nil
 			case "sandbox":
-				return sandbox.Probe(t.Context(), "").Level == sandbox.Full, nil
+				return sandbox.Open("").Probe(t.Context()).Level == sandbox.Full, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

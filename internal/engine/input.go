@@ -73,7 +73,7 @@ func newEncoder() *encoder {
 		payload:    newFields("pointer bytes digest kinds"),
 		withheld:   newFields("pointer bytes kinds"),
 		root:       newFields("declared path prefix exists access param mount_id device"),
-		tool:       newFields("declared name operation handler roots max_bytes timeout_ms commands patterns absolute create_parents sandbox"),
+		tool:       newFields("declared name operation handler roots max_bytes timeout_ms commands patterns absolute create_parents network sandbox"),
 		target:     newFields("param position access recursive entry raw requested lexical resolution missing path segments in_project folded kind size allocated nlink device mount_id via_symlink link_target pseudo_fs protected resolver handle below walk"),
 		part:       newFields("kind word arg root access values pattern"),
 		lexical:    newFields("absolute parent_segment parent_escape backslash drive tilde nul control invisible bad_utf8 percent_encoded url empty too_long trailing_dot_space reserved_name stream_name short_name expansion"),
@@ -96,7 +96,7 @@ func newEncoder() *encoder {
 	for word := range strings.FieldsSeq(`read list search write delete rename execute fetch compute
 		ok absent not_found no_access not_a_directory loop too_long busy changed invalid failed
 		file directory fifo socket char_device block_device symlink none parent name full partial
-		word choice text handler
+		private word choice text handler
 		openat2 root_walk complete cut cli hook mcp active run policy manifest config key ancestor
 		proc sysfs path argv`) {
 		e.words[word] = ast.StringTerm(word)
@@ -213,7 +213,7 @@ func (w *encoding) toolTerm(t *facts.Tool) *ast.Term {
 				w.strings(r.Access), w.str(r.Param), integer(r.MountID), integer(r.Device))
 		}),
 		integer(t.MaxBytes), integer(t.TimeoutMS), w.array(commands), w.array(patterns),
-		boolean(t.Absolute), boolean(t.CreateParents), w.str(t.Sandbox))
+		boolean(t.Absolute), boolean(t.CreateParents), w.str(t.Network), w.str(t.Sandbox))
 	w.tools.put(t, term)
 	return term
 }

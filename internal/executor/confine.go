@@ -20,10 +20,10 @@ import (
 const probeWait = 10 * time.Second
 
 // probe finds out what isolation this machine can give to a program.
-func probe(stage string) facts.Sandbox {
+func probe(l *sandbox.Launcher) facts.Sandbox {
 	ctx, cancel := context.WithTimeout(context.Background(), probeWait)
 	defer cancel()
-	s := sandbox.Probe(ctx, stage)
+	s := l.Probe(ctx)
 	return facts.Sandbox{Level: s.Level, Filesystem: s.Filesystem, Network: s.Network, Secrets: s.Secrets, Limits: s.Limits}
 }
 
@@ -52,7 +52,7 @@ func (p *proposal) openConfinement() {
 	if !p.confined() || p.run.virtual {
 		return
 	}
-	c := &handlers.Confinement{Stage: p.x.cfg.Stage, Names: p.x.hiddenNames()}
+	c := &handlers.Confinement{Begin: p.x.launcher, Names: p.x.hiddenNames()}
 	p.confinement = c
 	if err := p.openRoots(c); err != nil {
 		code := handlers.CodeSandbox

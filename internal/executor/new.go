@@ -13,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/executor/sandbox"
 	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/internal/resolve"
@@ -29,7 +30,7 @@ type Config struct {
 	Key      []byte             // MAC key of the fold caches; nil: no caches
 	Door     string             // "cli", "hook" or "mcp"; "" is "cli"
 	Sandbox  facts.Sandbox      // what isolation a child would get; no Level: this machine is asked when a tool wants it
-	Stage    string             // path of a small executable that begins sandboxes (sandbox.Spec.Stage); "" is this one
+	Stage    string             // path of a small executable that begins sandboxes (sandbox.Open); "" is this one
 
 	Now   func() time.Time
 	NewID func() string                    // a fresh run id
@@ -48,6 +49,7 @@ type Executor struct {
 	approvers []note.Verifier // whose signature an approval needs; none: it needs none
 	runsRel   string          // Runs from the project directory, "" when it lies elsewhere
 	probed    func() facts.Sandbox
+	launcher  *sandbox.Launcher
 
 	mu   sync.Mutex
 	runs map[string]*run // recorded into
@@ -80,8 +82,8 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Executor{cfg: cfg, settings: cfg.Engine.Settings(), resolver: resolver, runs: map[string]*run{}, seen: map[string]*run{}}
-	x.probed = sync.OnceValue(func() facts.Sandbox { return probe(cfg.Stage) })
+	x := &Executor{cfg: cfg, settings: cfg.Engine.Settings(), resolver: resolver, launcher: sandbox.Open(cfg.Stage), runs: map[string]*run{}, seen: map[string]*run{}}
+	x.probed = sync.OnceValue(func() facts.Sandbox { return probe(x.launcher) })
 	if x.runsRel, err = relativeTo(resolver.Project(), cfg.Runs); err != nil {
 		return nil, errors.Join(err, resolver.Close())
 	}
@@ -173,6 +175,7 @@ func accesses(tool *manifest.Tool, access string) bool {
 func (x *Executor) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.launcher.Close()
 	var errs []error
 	for _, r := range x.runs {
 		errs = append(errs, r.log.Close())

@@ -13,7 +13,6 @@ import (
 	"github.com/runlens/runlens/internal/call"
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor/handlers"
-	"github.com/runlens/runlens/internal/executor/sandbox"
 	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/internal/resolve"
@@ -252,40 +251,6 @@ func (p *proposal) withheld(param string) bool {
 	})
 }
 
-// openCommand finds the program of an execute tool in the manifest's path.
-func (p *proposal) openCommand() {
-	if p.tool.Operation != facts.Execute {
-		return
-	}
-	argv := p.argv()
-	p.input.Command = facts.Command{Present: true, Argv: argv}
-	p.input.Command.Executable.Resolution = facts.NotFound
-	p.input.Command.Executable.Kind = facts.None
-	if len(argv) > 0 {
-		p.input.Command.Executable, p.exe = p.x.resolver.Executable(argv[0], p.x.cfg.Tools.Path)
-	}
-	p.dir = p.x.resolver.Resolve(resolve.Request{Access: facts.Execute, Raw: ".", Requested: "."})
-	p.openConfinement()
-}
-
-// argv is the call's own argv without what must not be recorded, else the only
-// declared command.
-func (p *proposal) argv() []string {
-	list, given := p.input.Call.Arguments["argv"].([]any)
-	if !given {
-		if _, any := p.call.Arguments["argv"]; !any && len(p.tool.Commands) == 1 {
-			return slices.Clone(p.tool.Commands[0])
-		}
-		return []string{}
-	}
-	argv := make([]string, 0, len(list))
-	for _, e := range list {
-		s, _ := e.(string)
-		argv = append(argv, s)
-	}
-	return argv
-}
-
 // describeOutcome fills what a report says beside the verdict.
 func (p *proposal) describeOutcome() {
 	v := &p.out.Verdict
@@ -331,12 +296,13 @@ func (p *proposal) grant() *handlers.Grant {
 	g := &handlers.Grant{
 		Tool: p.tool.Name, RunID: p.run.id,
 		Objects: map[string]*resolve.Object{}, Declared: map[string]string{}, Args: map[string]any{},
-		Data: p.data, Argv: p.input.Command.Argv, Executable: p.exe, Dir: p.dir,
+		Data: p.data, Argv: p.input.Command.Run, Executable: p.exe, Dir: p.dir,
 		Env:      childEnv(p.x.cfg.Tools.Path, p.confinement != nil),
 		MaxBytes: smallest(p.out.MaxBytes, p.x.settings.ReadBytes),
 		Timeout:  time.Duration(smallest(p.tool.TimeoutMS, v.TimeoutMS)) * time.Millisecond,
 		Sandbox:  p.tool.Sandbox, Confinement: p.confinement,
 		Admit:   p.admitEntry,
+		Late:    p.recordLate,
 		Release: p.release,
 	}
 	p.granted = true
@@ -364,16 +330,6 @@ func relative(t facts.Target) string {
 		return "."
 	}
 	return strings.Join(t.Segments, "/")
-}
-
-// childEnv is the whole environment of a child. Nothing of RunLens' own
-// environment reaches it.
-func childEnv(path []string, confined bool) []string {
-	home, temp := "/nonexistent", "/tmp"
-	if confined {
-		home, temp = sandbox.Home, sandbox.Temp
-	}
-	return []string{"PATH=" + strings.Join(path, ":"), "LANG=C.UTF-8", "HOME=" + home, "TMPDIR=" + temp}
 }
 
 // admitEntry judges one entry below a listed target as if the call had asked

@@ -22,7 +22,7 @@ import (
 // isolated skips a test, with the reason, on a machine that has no full sandbox.
 func isolated(t testing.TB) {
 	t.Helper()
-	if s := sandbox.Probe(t.Context(), ""); s.Level != sandbox.Full {
+	if s := sandbox.Open("").Probe(t.Context()); s.Level != sandbox.Full {
 		t.Skip("no sandbox here: " + strings.Join(s.Missing, "; "))
 	}
 }

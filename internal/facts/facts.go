@@ -87,6 +87,7 @@ type Tool struct {
 	Patterns      [][]Part   `json:"patterns"`       // whole argvs of which a call fills in some arguments
 	Absolute      bool       `json:"absolute"`       // absolute paths are allowed in
 	CreateParents bool       `json:"create_parents"` // missing parents are made after an allow
+	Network       string     `json:"network"`        // what its program gets: "none", or "private": a loopback of its own; "" when the tool runs no program
 	Sandbox       string     `json:"sandbox"`        // level the tool asks for: "full", "none"; "" when the tool runs no program
 }
 

@@ -68,12 +68,32 @@ type Tool struct {
 	Commands      [][]string
 	Absolute      bool
 	CreateParents bool
-	Sandbox       string // "full" or "none" for execute, else ""
+
+	// Of the program that the tool runs, if it runs one.
+	Patterns [][]facts.Part // commands of which a call fills in arguments; Root may hold {run_id}
+	Program  string         // of a handler "exec:PROGRAM": a name to look up in Set.Path, or a path, with a slash, from the project; else ""
+	Dir      string         // working directory, from the project; "": the project itself
+	Env      []string       // "NAME=value", sorted by name
+	Network  string         // "none" or "private"; "" when it runs none
+	Limits   Limits
+	Sandbox  string // "full" or "none"; "" when it runs none
 
 	Input  *Schema // never nil
 	Output *Schema // nil: any output will do
 
 	Where Location
+}
+
+// Limits bound a program. Zero means the policy's own; a larger one than that
+// has no effect.
+type Limits struct {
+	CPUSeconds  int64 // of each process
+	FileBytes   int64 // of each file written
+	OpenFiles   int64 // of each process
+	Processes   int64 // and threads, of all together
+	MemoryBytes int64 // of address space, of each process
+	TempBytes   int64 // of all temporary files together
+	OutputBytes int64 // kept of each of stdout and stderr
 }
 
 // Location is a place in a manifest file.

@@ -128,6 +128,9 @@ func (l *loader) chooseHandler(d *draft) bool {
 		if !d.at.want(n, "handler", stringKind) {
 			return false
 		}
+		if program, is := strings.CutPrefix(n.text, programPrefix); is {
+			return d.program(program, n)
+		}
 		d.handler = l.handlers[n.text]
 		if d.handler == nil {
 			fix := meant(n.text, l.names)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/internal/executor/sandbox"
 	"github.com/runlens/runlens/internal/facts"
 )
 
@@ -226,7 +227,7 @@ func TestCommandNeedsItsSandbox(t *testing.T) {
 		{"partial", nil, CodeFailed},
 		{"full", nil, CodeFailed},
 		{"full", &Confinement{Refuse: &Error{Code: CodeSandbox, Message: "no"}}, CodeSandbox},
-		{"full", &Confinement{Stage: "/nonexistent"}, CodeSandbox},
+		{"full", &Confinement{Begin: sandbox.Open("/nonexistent")}, CodeSandbox},
 	} {
 		command := p.command("print", "ran", "", "0")
 		command.Sandbox, command.Confinement = c.level, c.of

@@ -16,8 +16,11 @@ type Confinement struct {
 	Roots  []Root
 	Hidden []string      // protected places that the roots hold
 	Names  sandbox.Names // kept from it wherever they are
-	Stage  string        // the sandbox's first executable; "" is this one
-	Refuse *Error        // why there can be none; nil when nothing stands against it
+	Begin  *sandbox.Launcher
+
+	Limits   sandbox.Limits
+	Loopback bool // a private one
+	Refuse *Error // why there can be none; nil when nothing stands against it
 }
 
 // Root is a directory that a confined command sees.
@@ -85,7 +88,7 @@ func startConfined(ctx context.Context, g *Grant, outputs *pipes) (*sandbox.Chil
 	spec := sandbox.Spec{
 		Program: h.file(g.Executable), Argv: g.Argv, Env: g.Env,
 		Dir:    sandbox.Root{Path: g.Dir.Path(), Handle: h.file(g.Dir)},
-		Hidden: c.Hidden, Names: c.Names, Stage: c.Stage, Limits: commandLimits,
+		Hidden: c.Hidden, Names: c.Names, Limits: commandLimits,
 		Stdout: outputs.write[0], Stderr: outputs.write[1],
 	}
 	for _, r := range c.Roots {
@@ -99,7 +102,7 @@ func startConfined(ctx context.Context, g *Grant, outputs *pipes) (*sandbox.Chil
 	if h.err != nil {
 		return nil, objectError("run command: hold what it may use", h.err)
 	}
-	return sandbox.Start(ctx, spec)
+	return c.Begin.Start(ctx, spec)
 }
 
 // handles are held for as long as a start takes.

@@ -64,6 +64,8 @@ type Grant struct {
 	Env        []string        // the command's whole environment, "NAME=value"
 	Sandbox    string          // the command's isolation: "full" or "none"
 
+	Payload map[string]any // the arguments that are content, as they were judged; for a handler that is a program
+
 	Confinement *Confinement // of a command under "full"
 
 	MaxBytes int64         // of content returned; 0 returns none

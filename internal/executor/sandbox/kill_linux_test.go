@@ -51,7 +51,7 @@ func startFamily(t *testing.T, word string) *Child {
 	defer r.Close()
 	s := spec(t, workspace(t, nil), "/bin/sh", "-c", family(word))
 	s.Stdout = w
-	c, err := Start(t.Context(), s)
+	c, err := Open("").Start(t.Context(), s)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func dyingMain(dir, word string) int {
 		panic(err)
 	}
 	r := Root{Path: dir, Handle: f}
-	_, err = Start(context.Background(), Spec{
+	_, err = Open("").Start(context.Background(), Spec{
 		Program: sh, Argv: []string{"sh", "-c", family(word)}, Env: []string{"PATH=/usr/bin:/bin"},
 		Dir: r, Write: []Root{r}, Stdout: os.Stdout,
 	})
@@ -233,7 +233,7 @@ func TestManyLeaveNothing(t *testing.T) {
 			if i%5 == 0 {
 				s = hangs
 			}
-			c, err := Start(context.Background(), s)
+			c, err := Open("").Start(context.Background(), s)
 			if err != nil {
 				t.Error(err)
 				return
@@ -263,7 +263,7 @@ func TestStartGivenUp(t *testing.T) {
 	before := traces(t)
 	for i := range 12 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond)
-		c, err := Start(ctx, s)
+		c, err := Open("").Start(ctx, s)
 		if err == nil {
 			c.Kill()
 			c.Wait()

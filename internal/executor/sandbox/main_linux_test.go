@@ -47,7 +47,7 @@ var dotenv = Names{
 // needs skips a test, with the reason, on a machine that has no full sandbox.
 func needs(t testing.TB) {
 	t.Helper()
-	if s := Probe(t.Context(), ""); s.Level != Full {
+	if s := Open("").Probe(t.Context()); s.Level != Full {
 		t.Skip("no sandbox here: " + strings.Join(s.Missing, "; "))
 	}
 }
@@ -124,11 +124,18 @@ func run(t testing.TB, s Spec) printed {
 
 func try(t testing.TB, s Spec) (printed, error) {
 	t.Helper()
+	l := Open("")
+	t.Cleanup(l.Close)
+	return tryBy(t, l, s)
+}
+
+func tryBy(t testing.TB, l *Launcher, s Spec) (printed, error) {
+	t.Helper()
 	var out, errs bytes.Buffer
 	stdout, copied := pipe(t, &out)
 	stderr, copied2 := pipe(t, &errs)
 	s.Stdout, s.Stderr = stdout, stderr
-	c, err := Start(t.Context(), s)
+	c, err := l.Start(t.Context(), s)
 	stdout.Close()
 	stderr.Close()
 	if err != nil {
@@ -188,7 +195,7 @@ func TestClosedProcess(t *testing.T) {
 	for range 4 {
 		s := spec(t, dir, "/bin/true")
 		all.Go(func() {
-			c, err := Start(t.Context(), s)
+			c, err := Open("").Start(t.Context(), s)
 			if err != nil {
 				t.Error(err)
 				return
@@ -216,7 +223,7 @@ func BenchmarkTrue(b *testing.B) {
 			b.Fatal(err)
 		}
 		between := time.Now()
-		c, err := Start(b.Context(), s)
+		c, err := Open("").Start(b.Context(), s)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -9,13 +9,22 @@ const why = "there is none for this operating system or processor: it needs Linu
 // Init does nothing here.
 func Init(fold func(string) string) {}
 
+// Launcher begins no sandboxes here.
+type Launcher struct{}
+
+// Open makes a Launcher.
+func Open(stage string) *Launcher { return &Launcher{} }
+
+// Close does nothing.
+func (l *Launcher) Close() {}
+
 // Start fails with ErrUnavailable.
-func Start(ctx context.Context, spec Spec) (*Child, error) {
+func (l *Launcher) Start(ctx context.Context, spec Spec) (*Child, error) {
 	return nil, &Error{Kind: ErrUnavailable, Step: "look for a sandbox", Note: why}
 }
 
 // Probe says that nothing is there.
-func Probe(ctx context.Context, stage string, roots ...Root) Support {
+func (l *Launcher) Probe(ctx context.Context, roots ...Root) Support {
 	return Support{Level: None, Missing: []string{"sandbox: " + why}}
 }
 

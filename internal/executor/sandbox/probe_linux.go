@@ -13,15 +13,15 @@ import (
 )
 
 // Probe finds out what this machine can do by doing it: a sandbox with these
-// roots and this Spec.Stage goes through every step and ends before it would start
+// roots goes through every step and ends before it would start
 // a program. It
 // takes about as long as a Start. Whether other roots can be had depends on their
 // file systems; Start says so then.
-func Probe(ctx context.Context, stage string, roots ...Root) Support {
+func (l *Launcher) Probe(ctx context.Context, roots ...Root) Support {
 	var s Support
 	s.Landlock, _ = ll.LandlockGetABIVersion()
 	s.Landlock = max(s.Landlock, 0)
-	c, err := start(ctx, Spec{Read: roots, Stage: stage}, true)
+	c, err := l.start(ctx, Spec{Read: roots}, true)
 	if err == nil {
 		c.Wait()
 		s.Filesystem, s.Network, s.Secrets, s.Limits, s.Level = true, true, true, true, Full

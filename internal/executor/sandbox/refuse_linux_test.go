@@ -42,7 +42,6 @@ func TestRefusals(t *testing.T) {
 		{"directory in the system", func(s *Spec) { s.Dir.Path = "/usr/share" }, ErrSpec},
 		{"a hidden path outside the roots", func(s *Spec) { s.Hidden = []string{dir + "-sibling"} }, ErrSpec},
 		{"a hidden root", func(s *Spec) { s.Hidden = []string{dir} }, ErrSpec},
-		{"a first process of another kind", func(s *Spec) { s.Stage = "/bin/true" }, ErrUnavailable},
 		{"the whole machine", func(s *Spec) { s.Read = []Root{root(t, "/")} }, ErrSpec},
 		{"/proc", func(s *Spec) { s.Read = []Root{root(t, "/proc")} }, ErrSpec},
 		{"a path with dots", func(s *Spec) { s.Read = []Root{{Path: dir + "/../x", Handle: s.Dir.Handle}} }, ErrSpec},
@@ -142,13 +141,11 @@ func TestStage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := spec(t, workspace(t, nil), "/bin/echo", "x")
-	s.Stage = self
-	if p := run(t, s); p.stdout != "x\n" {
+	if p, err := tryBy(t, Open(self), s); err != nil || p.stdout != "x\n" {
 		t.Errorf("got %+v", p)
 	}
 	for _, other := range []string{"/bin/true", "/missing"} { // it is no first process
-		s.Stage = other
-		if _, err := try(t, s); !errors.Is(err, ErrUnavailable) {
+		if _, err := tryBy(t, Open(other), s); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%s: got %v", other, err)
 		}
 	}
@@ -200,7 +197,7 @@ func TestOwnDirectory(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	s := Probe(t.Context(), "", root(t, workspace(t, nil)))
+	s := Open("").Probe(t.Context(), root(t, workspace(t, nil)))
 	switch s.Level {
 	case Full:
 		if len(s.Missing) > 0 || !s.Filesystem || !s.Network || !s.Secrets || !s.Limits {

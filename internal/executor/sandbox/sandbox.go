@@ -67,13 +67,10 @@ type Spec struct {
 
 	Stdin, Stdout, Stderr *os.File   // nil: /dev/null
 	Files                 []*os.File // descriptors 3, 4, …
-
-	// Stage is the path of the executable that becomes the first process: one that
-	// calls Init, and that nobody but its owner can replace. "" is this same one. A
-	// small one starts sooner than a large one, and each sandbox waits for that.
-	Stage string
+	Open                  []Root     // regular files; the descriptors after those of Files, opened for reading
 
 	Limits      Limits
+	Loopback    bool // a loopback of its own, and sockets of the internet families on it
 	UnixSockets bool // lets the program create AF_UNIX sockets (a granted root may hold someone's)
 }
 

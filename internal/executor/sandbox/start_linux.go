@@ -34,20 +34,34 @@ const cloneFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | u
 // drops them: mount, look through directories, empty the bounding set.
 var stageCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_READ_SEARCH, unix.CAP_SETPCAP}
 
+// Launcher begins sandboxes. Its methods may be called from several goroutines.
+type Launcher struct {
+	stage string
+}
+
+// Open makes a Launcher and starts nothing yet. stage is the path of the
+// executable that becomes the first process of each sandbox: one that calls Init,
+// and that nobody but its owner can replace. "" is this same one. A small one
+// starts sooner than a large one, and each sandbox waits for that.
+func Open(stage string) *Launcher { return &Launcher{stage: stage} }
+
+// Close lets go of what the Launcher holds. Sandboxes that it began run on.
+func (l *Launcher) Close() {}
+
 // Start starts the program of the Spec in a sandbox of its own. When it returns
 // a Child, every restriction is in force and the program runs. When it returns
 // an error, an *Error that tells its Kind, nothing of it runs any more. ctx
 // bounds the start alone. The calling program must call Init first thing in main.
-func Start(ctx context.Context, spec Spec) (*Child, error) {
+func (l *Launcher) Start(ctx context.Context, spec Spec) (*Child, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	return start(ctx, spec, false)
+	return l.start(ctx, spec, false)
 }
 
-func start(ctx context.Context, spec Spec, probe bool) (*Child, error) {
+func (l *Launcher) start(ctx context.Context, spec Spec, probe bool) (*Child, error) {
 	h := &handover{}
-	err := h.prepare(spec, probe)
+	err := h.prepare(l.stage, spec, probe)
 	var process *os.Process
 	if err == nil {
 		process, err = h.launch()
@@ -166,7 +180,7 @@ func (h *handover) hand(f *os.File) int {
 	return len(h.files) - 1
 }
 
-func (h *handover) prepare(spec Spec, probe bool) error {
+func (h *handover) prepare(stage string, spec Spec, probe bool) error {
 	h.root, h.stage = hostRoot(), "/proc/self/exe"
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -203,9 +217,9 @@ func (h *handover) prepare(spec Spec, probe bool) error {
 	for _, f := range spec.Files {
 		o.Files = append(o.Files, h.hand(f))
 	}
-	if spec.Stage != "" {
+	if stage != "" {
 		// By descriptor: whoever the program is may not get to it by its path.
-		f, err := os.Open(spec.Stage)
+		f, err := os.Open(stage)
 		if err != nil {
 			return unavailable("open the first process's executable", err)
 		}

@@ -26,6 +26,7 @@ base := {
 		"patterns": [],
 		"absolute": false,
 		"create_parents": false,
+		"network": "",
 		"sandbox": "",
 		"roots": [root],
 	},

@@ -137,7 +137,7 @@ func TestSilenceIsNoPermission(t *testing.T) {
 		refuses(t, engine.Source{FS: os.DirFS(filepath.Join(t.TempDir(), "polices")), Schemas: schemas.FS}, "load policies: cannot be read")
 	})
 	t.Run("P16 nothing fails open", func(t *testing.T) {
-		refuses(t, changed(t, data, `"limits": {`, `"limits": {"fail_mode": "open",`), "load policies/runlens/data.json:")
+		refuses(t, changed(t, data, `"read_bytes": 5000000,`, `"read_bytes": 5000000, "fail_mode": "open",`), "load policies/runlens/data.json:")
 		for _, text := range []string{
 			`{"schema_version":1,"fail_mode":"clsoed","tools":{}}`,
 			`{"schema_version":1,"tools":{"read_file":{"operation":"read","fail_open":true}}}`,

@@ -22,6 +22,7 @@ type Settings struct {
 	Timeout          time.Duration // one decision takes at most this
 	Secrets          []Secret      // sorted by kind
 	Names            Names
+	Programs         ProgramLimits
 	Budget           Budget            // for doors that Doors does not name
 	Doors            map[string]Budget // "hook", "mcp"
 	JudgeAgain       []string          // gates whose refusals do not stand when a run is resumed
@@ -52,6 +53,17 @@ func (n Names) Refused(folded string) bool {
 	return slices.Contains(n.Exact, folded) || has(strings.HasPrefix, n.Prefix) || has(strings.HasSuffix, n.Suffix)
 }
 
+// ProgramLimits bound each program that a tool runs; MemoryBytes 0 sets no limit.
+type ProgramLimits struct {
+	CPUSeconds  int64 // of each process
+	FileBytes   int64 // of each file written
+	OpenFiles   int64 // of each process
+	Processes   int64 // and threads, of all together
+	MemoryBytes int64 // of address space, of each process
+	TempBytes   int64 // of all temporary files together
+	OutputBytes int64 // kept of each of stdout and stderr
+}
+
 // Budget is how many denials a run may have; -1 sets no limit.
 type Budget struct {
 	InRow, Total, Malformed int64
@@ -80,6 +92,15 @@ func readSettings(data *node, codes map[string]*Code, name string, p *problems) 
 			Prefix:  r.strings("names", "refused", "prefix"),
 			Suffix:  r.strings("names", "refused", "suffix"),
 			Allowed: r.strings("names", "allowed", "suffix"),
+		},
+		Programs: ProgramLimits{
+			CPUSeconds:  r.number(1, "sandbox", "limits", "cpu_seconds"),
+			FileBytes:   r.number(1, "sandbox", "limits", "file_bytes"),
+			OpenFiles:   r.number(1, "sandbox", "limits", "open_files"),
+			Processes:   r.number(1, "sandbox", "limits", "processes"),
+			MemoryBytes: r.number(0, "sandbox", "limits", "memory_bytes"),
+			TempBytes:   r.number(1, "sandbox", "limits", "temp_bytes"),
+			OutputBytes: r.number(1, "sandbox", "limits", "output_bytes"),
 		},
 		Budget: r.budget("budget", "default"),
 		Doors:  map[string]Budget{},

@@ -60,6 +60,27 @@ func TestShippedJudgesAgain(t *testing.T) {
 	}
 }
 
+// TestProgramLimits: a limit that is missing, or that could never be kept, doesn't
+// load.
+func TestProgramLimits(t *testing.T) {
+	const all = `"limits": {"cpu_seconds": 600, "file_bytes": 1, "open_files": 2, "processes": 3, "memory_bytes": 0, "temp_bytes": 4, "output_bytes": 5}`
+	if got := loadWith(t, edit(t, "runlens/data.json", all, all)).Settings().Programs; got != (ProgramLimits{600, 1, 2, 3, 0, 4, 5}) {
+		t.Errorf("limits %+v", got)
+	}
+	if got := shipped(t).Settings().Programs; got != (ProgramLimits{600, 1 << 30, 1024, 512, 0, 256 << 20, 64 << 10}) {
+		t.Errorf("shipped limits %+v", got)
+	}
+	for _, test := range []struct{ from, to, want string }{
+		{`"cpu_seconds": 600, `, ``, `load policies: data.runlens.sandbox.limits.cpu_seconds is missing`},
+		{`"processes": 3`, `"processes": 0`, `load policies/runlens/data.json:13: data.runlens.sandbox.limits.processes must be a whole number, 1 or more`},
+		{`"memory_bytes": 0`, `"memory_bytes": -1`, `load policies/runlens/data.json:13: data.runlens.sandbox.limits.memory_bytes must be a whole number, 0 or more`},
+		{`"temp_bytes": 4`, `"temp_bytes": 4.5`, `load policies/runlens/data.json:13: data.runlens.sandbox.limits.temp_bytes must be a whole number, 1 or more`},
+	} {
+		_, err := Load(Source{FS: with(edit(t, "runlens/data.json", test.from, test.to)), Schemas: testSchemas(t)})
+		matchProblems(t, err, []string{test.want})
+	}
+}
+
 // TestApprovalsFromData: tools come as they are, since only manifests know them;
 // an operation that does not exist would never ask anybody.
 func TestApprovalsFromData(t *testing.T) {

@@ -28,7 +28,7 @@ func small() map[string]string {
   "budget": {"default": {"in_row": 5, "total": 50, "malformed": 20}, "doors": {"hook": {"in_row": 50, "total": -1, "malformed": 20}}},
   "resume": {"judge_again": ["policy"], "judge_again_last": []}, "approvals": {"tools": {}, "operations": {}},
   "names": {"refused": {"exact": [".env"], "prefix": [".env."], "suffix": [".env"]}, "allowed": {"suffix": [".example"]}},
-  "secrets": {"kinds": {"aws_access_key": "AKIA[0-9A-Z]{16}"}}
+  "secrets": {"kinds": {"aws_access_key": "AKIA[0-9A-Z]{16}"}}, "sandbox": {"limits": {"cpu_seconds": 600, "file_bytes": 1, "open_files": 2, "processes": 3, "memory_bytes": 0, "temp_bytes": 4, "output_bytes": 5}}
 }`,
 		"runlens/codes/data.json": `{
   "unknown_tool": {"gate": "registry", "retryable": false, "remedy": "declare it"},

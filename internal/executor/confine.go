@@ -36,12 +36,12 @@ func (p *proposal) confined() bool {
 // tool asks. The machine is asked once, by the first call that wants to know.
 func (p *proposal) sandboxFacts() facts.Sandbox {
 	switch {
+	case !p.confined():
+		return facts.Sandbox{Level: sandbox.None}
 	case p.x.cfg.Sandbox.Level != "":
 		return p.x.cfg.Sandbox
-	case p.confined():
-		return p.x.probed()
 	}
-	return facts.Sandbox{Level: sandbox.None}
+	return p.x.probed()
 }
 
 // openConfinement opens what the call's program will see: the roots that were
@@ -52,7 +52,10 @@ func (p *proposal) openConfinement() {
 	if !p.confined() || p.run.virtual {
 		return
 	}
-	c := &handlers.Confinement{Begin: p.x.launcher, Names: p.x.hiddenNames()}
+	c := &handlers.Confinement{
+		Begin: p.x.launcher, Names: p.x.hiddenNames(),
+		Limits: p.sandboxLimits(), Loopback: p.tool.Network == "private",
+	}
 	p.confinement = c
 	if err := p.openRoots(c); err != nil {
 		code := handlers.CodeSandbox

@@ -299,6 +299,7 @@ func (p *proposal) grant() *handlers.Grant {
 		Data: p.data, Argv: p.input.Command.Run, Executable: p.exe, Dir: p.dir,
 		Env:      childEnv(p.x.cfg.Tools.Path, p.confinement != nil),
 		MaxBytes: smallest(p.out.MaxBytes, p.x.settings.ReadBytes),
+		Output:   p.limits().OutputBytes,
 		Timeout:  time.Duration(smallest(p.tool.TimeoutMS, v.TimeoutMS)) * time.Millisecond,
 		Sandbox:  p.tool.Sandbox, Confinement: p.confinement,
 		Admit:   p.admitEntry,

@@ -35,17 +35,6 @@ const (
 	unconfined = sandbox.None
 )
 
-// Bounds of a confined command, beside its deadline. CPU time and file size count
-// for each of its processes.
-var commandLimits = sandbox.Limits{
-	CPU:       10 * time.Minute,
-	FileSize:  1 << 30,
-	OpenFiles: 1024,
-	Processes: 512,
-	Temp:      256 << 20,
-	Entries:   200_000,
-}
-
 // endBound is how long the kernel may take to end the processes of a sandbox.
 const endBound = 1500 * time.Millisecond
 
@@ -88,7 +77,7 @@ func startConfined(ctx context.Context, g *Grant, outputs *pipes) (*sandbox.Chil
 	spec := sandbox.Spec{
 		Program: h.file(g.Executable), Argv: g.Argv, Env: g.Env,
 		Dir:    sandbox.Root{Path: g.Dir.Path(), Handle: h.file(g.Dir)},
-		Hidden: c.Hidden, Names: c.Names, Limits: commandLimits,
+		Hidden: c.Hidden, Names: c.Names, Limits: c.Limits, Loopback: c.Loopback,
 		Stdout: outputs.write[0], Stderr: outputs.write[1],
 	}
 	for _, r := range c.Roots {

@@ -10,10 +10,23 @@ _unavailable(wanted, level) := {
 	"detail": {"wanted": wanted, "level": level},
 }
 
+_too_little(asked) := {
+	"code": "sandbox_unavailable",
+	"message": sprintf("policy asks for sandbox level full of every program, the tool asks for %s", [asked]),
+	"param": "",
+	"detail": {"wanted": "full", "asked": asked},
+}
+
 _call(wanted, level) := object.union(
 	testing.with_command({}),
 	{"tool": {"sandbox": wanted}, "sandbox": {"level": level}},
 )
+
+# A program that is the handler of a tool that reads.
+_handler(wanted, level) := object.union(_call(wanted, level), {"tool": {"operation": "read"}})
+
+# A tool that runs programs, and a call of which no command is known.
+_unknown(wanted, level) := object.union(_call(wanted, level), {"command": {"present": false}})
 
 test_enough_isolation if {
 	every pair in [
@@ -26,12 +39,16 @@ test_enough_isolation if {
 		["", "full"],
 	] {
 		sandbox.deny == set() with input as _call(pair[0], pair[1])
+		sandbox.deny == set() with input as _handler(pair[0], pair[1])
+		sandbox.deny == set() with input as _unknown(pair[0], pair[1])
 	}
 }
 
 test_too_little_isolation if {
 	every pair in [["partial", "none"], ["full", "none"], ["full", "partial"], ["full", "unheard_of"]] {
 		sandbox.deny == {_unavailable(pair[0], pair[1])} with input as _call(pair[0], pair[1])
+		sandbox.deny == {_unavailable(pair[0], pair[1])} with input as _handler(pair[0], pair[1])
+		sandbox.deny == {_unavailable(pair[0], pair[1])} with input as _unknown(pair[0], pair[1])
 	}
 }
 
@@ -41,6 +58,25 @@ test_no_wish_is_the_highest if {
 	}
 }
 
+# What the machine could do is nothing to a tool that doesn't ask for it.
+test_policy_asks_for_more if {
+	every asked in ["none", "partial"] {
+		sandbox.deny == {_too_little(asked)} with input as _call(asked, "full")
+			with data.runlens.sandbox.least as "full"
+		sandbox.deny == {_too_little(asked)} with input as _handler(asked, "full")
+			with data.runlens.sandbox.least as "full"
+	}
+}
+
+test_policy_and_tool_ask_for_the_same if {
+	sandbox.deny == set() with input as _call("full", "full") with data.runlens.sandbox.least as "full"
+	sandbox.deny == {_unavailable("full", "none")} with input as _call("full", "none")
+		with data.runlens.sandbox.least as "full"
+	sandbox.deny == {_unavailable("partial", "none"), _too_little("partial")} with input as _call("partial", "none")
+		with data.runlens.sandbox.least as "full"
+}
+
 test_only_programs_need_isolation if {
 	sandbox.deny == set() with input as testing.base
+	sandbox.deny == set() with input as testing.base with data.runlens.sandbox.least as "full"
 }

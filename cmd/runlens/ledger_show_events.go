@@ -53,6 +53,7 @@ type payload struct {
 	Manifest  string          `json:"manifest_revision"`
 	Goal      string          `json:"goal"`
 	Note      json.RawMessage `json:"note"`
+	Kind      string          `json:"kind"`
 	Dropped   int64           `json:"dropped_bytes"`
 	Started   int64           `json:"started_seq"`
 }
@@ -88,6 +89,9 @@ func (p *payload) words(ev *ledger.Event) []string {
 	case ledger.ToolUnknown:
 		return []string{fmt.Sprintf("what event %d started has no end: it may have happened", p.Started)}
 	case ledger.Note:
+		if p.Kind == lateResult {
+			return []string{p.lateWords()}
+		}
 		var text string
 		if json.Unmarshal(p.Note, &text) != nil {
 			text = string(p.Note)
@@ -97,6 +101,18 @@ func (p *payload) words(ev *ledger.Event) []string {
 		return []string{fmt.Sprintf("%d bytes of a torn line were set aside", p.Dropped)}
 	}
 	return []string{p.CallID, p.Tool, p.Reason}
+}
+
+// lateResult is the kind of a note about a result that came when its call had ended
+// without it.
+const lateResult = "late_result"
+
+func (p *payload) lateWords() string {
+	came := fmt.Sprintf("gave %s B", commas(p.Output))
+	if p.ErrorCode != "" {
+		came = "failed " + p.ErrorCode
+	}
+	return fmt.Sprintf("late: %s of call %s, started at %d, %s %s; its result was dropped", p.Tool, p.CallID, p.Started, came, took(p.Micros))
 }
 
 // callID is the name of a call; one that came without is named after its event.

@@ -151,7 +151,20 @@ func (t *timeline) told(ev *ledger.Event) bool {
 	if ev.Type == ledger.LedgerRecovered {
 		word = "recovered"
 	}
-	t.line(ev, word+"  "+cutText(story(ev), maxNoteShown))
+	var late struct {
+		Artifacts []artifactWords `json:"artifacts"`
+		Removed   []string        `json:"removed"`
+	}
+	var below []string
+	if json.Unmarshal(ev.Payload, &late) == nil {
+		for _, a := range late.Artifacts {
+			below = append(below, "wrote "+a.in(t.run))
+		}
+		for _, name := range late.Removed {
+			below = append(below, "removed "+inRun(t.run, name))
+		}
+	}
+	t.line(ev, word+"  "+cutText(story(ev), maxNoteShown), below...)
 	return true
 }
 

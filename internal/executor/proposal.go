@@ -40,8 +40,9 @@ type proposal struct {
 
 	confinement *handlers.Confinement // nil: the program runs in no sandbox
 
-	failed  bool // a stage before policy refused the call
-	granted bool // the handles are the handler's to give back
+	failed  bool          // a stage before policy refused the call
+	granted bool          // the handles are the handler's to give back
+	ended   chan struct{} // closed when the call is over; nil before its handler runs
 	judged  judgedBy
 	out     *Outcome
 
@@ -77,6 +78,9 @@ func (x *Executor) newProposal(ctx context.Context, r *run, raw []byte) *proposa
 // close gives back every handle, unless a handler has been given them: then
 // they are given back when it no longer uses them.
 func (p *proposal) close() {
+	if p.ended != nil {
+		close(p.ended)
+	}
 	if !p.granted {
 		p.release()
 	}
@@ -303,7 +307,7 @@ func (p *proposal) grant() *handlers.Grant {
 		Timeout:  time.Duration(smallest(p.tool.TimeoutMS, v.TimeoutMS)) * time.Millisecond,
 		Sandbox:  p.tool.Sandbox, Confinement: p.confinement,
 		Admit:   p.admitEntry,
-		Late:    p.recordLate,
+		Late:    p.recordLate(),
 		Release: p.release,
 	}
 	p.granted = true

@@ -346,14 +346,7 @@ func (p *proposal) resultEvent() (string, toolEndedEvent) {
 		return ledger.ToolFailed, ev
 	}
 	ev.Truncated = p.done.Truncated
-	for _, t := range p.targets {
-		if t.Access == facts.Delete {
-			ev.Removed = append(ev.Removed, relative(t.object.Facts))
-		}
-		if t.Access == facts.Write && p.data != nil {
-			ev.Artifacts = append(ev.Artifacts, artifact{relative(t.object.Facts), int64(len(p.data)), digest(p.data)})
-		}
-	}
+	ev.Artifacts, ev.Removed = p.made()
 	return ledger.ToolSucceeded, ev
 }
 

@@ -28,10 +28,16 @@ func (i Issue) String() string { return i.Pointer + ": " + i.Message }
 const maxIssues = 50
 
 // CheckInput holds the arguments of c to the tool's input schema and returns
-// all that is wrong, sorted by place; nil when the arguments fit. It is safe for
-// concurrent use.
+// all that is wrong, sorted by place; nil when the arguments fit. Of a tool whose
+// only command has arguments that a call fills in, they must be there by name, or
+// argv instead. It is safe for concurrent use.
 func (t *Tool) CheckInput(c *call.Call) []Issue {
-	return t.Input.check("arguments", c.Arguments)
+	issues := t.Input.check("arguments", c.Arguments)
+	more := t.commandIssues(c.Arguments)
+	if len(more) == 0 || len(issues) > maxIssues {
+		return issues
+	}
+	return (&findings{name: "arguments", issues: append(more, issues...)}).sorted()
 }
 
 // CheckOutput is CheckInput for what a handler returned. Go values that

@@ -21,7 +21,7 @@ func (d *draft) schemas() {
 		d.Output = compileSchema(n, "output_schema", d.at, d.known)
 	} else if n := d.handler.output; n != nil {
 		d.Output = compileSchema(n, "output_schema", d.at, d.known)
-		if d.Output != nil && d.Output.doc["additionalProperties"] != false {
+		if d.Output != nil && d.Program == "" && d.Output.doc["additionalProperties"] != false {
 			d.at.add(d.Where.Line, "", "output_schema of handler %s is not closed", quoted(d.Handler))
 		}
 	}
@@ -74,7 +74,7 @@ func (d *draft) derivedInput() *node {
 	if n == nil {
 		n = d.builtInput()
 	}
-	return d.withArgv(n)
+	return d.withCommand(n)
 }
 
 func (d *draft) builtInput() *node {
@@ -95,7 +95,7 @@ func (d *draft) builtInput() *node {
 			required = append(required, p)
 		}
 	}
-	if d.Operation == facts.Execute && d.Handler != External {
+	if d.takesCommand() {
 		add(argvName, object("type", textNode("array"), "items", object("type", textNode("string"))))
 	}
 	return object(
@@ -106,11 +106,16 @@ func (d *draft) builtInput() *node {
 	)
 }
 
-// withArgv makes argv required unless the tool has exactly one command, which a
-// call need not repeat.
-func (d *draft) withArgv(n *node) *node {
+// takesCommand tells whether a call says which command the tool runs.
+func (d *draft) takesCommand() bool {
+	return d.Operation == facts.Execute && d.Program == "" && (d.Handler != External || len(d.Patterns) > 0)
+}
+
+// withCommand makes argv required unless the tool has exactly one command, which
+// a call need not repeat; the arguments that a call fills in stand beside it.
+func (d *draft) withCommand(n *node) *node {
 	properties := n.get("properties")
-	if d.Operation != facts.Execute || d.Handler == External || properties == nil || properties.get(argvName) == nil {
+	if !d.takesCommand() || properties == nil || properties.get(argvName) == nil {
 		return n
 	}
 	required := []string{}
@@ -121,10 +126,30 @@ func (d *draft) withArgv(n *node) *node {
 			}
 		}
 	}
-	if len(d.Commands) != 1 {
+	if len(d.Commands)+len(d.Patterns) != 1 {
 		required = append(required, argvName)
 	}
-	return n.with("required", textList(required))
+	for _, p := range d.onlyPattern() {
+		if p.Kind != facts.Word {
+			properties = properties.with(p.Arg, argumentSchema(p))
+		}
+	}
+	if d.onlyPattern() != nil {
+		properties = properties.with(argvName, properties.get(argvName).with("description", textNode("the whole command, in place of its arguments by name")))
+	}
+	return n.with("properties", properties).with("required", textList(required))
+}
+
+// argumentSchema describes an argument to a model, which never learns of roots.
+func argumentSchema(p facts.Part) *node {
+	n := object("type", textNode("string"))
+	switch p.Kind {
+	case facts.Choice:
+		return n.with("enum", textList(p.Values))
+	case facts.Text:
+		return n.with("pattern", textNode(p.Pattern))
+	}
+	return n.with("description", textNode("a path, counted from the working directory"))
 }
 
 // object makes an object node from names and values.
@@ -163,9 +188,7 @@ func (d *draft) contradictions() {
 	if d.CreateParents && !d.touches(facts.Write) {
 		d.at.add(d.line("create_parents"), "leave it out", "create_parents is set, and no target is written")
 	}
-	if d.Operation == facts.Execute && d.Handler != External && len(d.Commands) > 1 && property(d.Input.compiled, argvName) == nil {
-		d.at.add(d.line("input_schema"), "", "input_schema has no argv to choose one of the commands")
-	}
+	d.commandsFit()
 }
 
 func (d *draft) touches(access string) bool {

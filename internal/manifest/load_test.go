@@ -63,7 +63,7 @@ func TestSeed(t *testing.T) {
 	if want := (Tool{
 		Name: "run_tests", Operation: "execute", Handler: "run_tests", Targets: []Target{},
 		Roots:   []Root{{"data/", []string{"read", "list", "execute"}}, {"runs/{run_id}/artifacts/", []string{"read", "list", "execute"}}},
-		Payload: []string{}, TimeoutMS: 60000, Commands: [][]string{{"python", "-m", "unittest"}}, Sandbox: "full",
+		Payload: []string{}, TimeoutMS: 60000, Commands: [][]string{{"python", "-m", "unittest"}}, Network: "none", Sandbox: "full",
 		Where: Location{"tools.json", 3},
 	}); !reflect.DeepEqual(run, want) {
 		t.Errorf("run_tests\n got %+v\nwant %+v", run, want)
@@ -76,8 +76,18 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// Revisions of what could be declared before programs had arguments, a network
+// or limits. Recorded runs name them: they stay.
+const (
+	seedRevision    = "sha256:b52143cc5bf3a712321a933e953e1eacf5a6d93d11767ae10b2875cbcd03527f"
+	shippedRevision = "sha256:f2019cf63628bf5216be6c1d7464a949b66dd5477af3de2893f990b13d8a8051"
+)
+
 func TestRevision(t *testing.T) {
 	want := load(t, "tools.json", seed).Revision
+	if want != seedRevision {
+		t.Errorf("the seed has revision %s", want)
+	}
 	for name, data := range map[string]string{
 		"tools.yaml":   seedYAML,
 		"tools":        seed,

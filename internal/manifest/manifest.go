@@ -220,31 +220,6 @@ func (t Target) Params() (names []string) {
 	return names
 }
 
-// Argv returns the command that a call of an execute tool asks for: the
-// argument argv, or the only declared command when argv is absent. ok is false
-// when there is neither, or argv is not an array of strings.
-func (t *Tool) Argv(args map[string]any) (argv []string, ok bool) {
-	v, given := args[argvName]
-	if !given {
-		if len(t.Commands) != 1 {
-			return nil, false
-		}
-		return append([]string(nil), t.Commands[0]...), true
-	}
-	items, ok := v.([]any)
-	if !ok || len(items) == 0 {
-		return nil, false
-	}
-	for _, item := range items {
-		s, ok := item.(string)
-		if !ok {
-			return nil, false
-		}
-		argv = append(argv, s)
-	}
-	return argv, true
-}
-
 const (
 	runIDName = "run_id" // the placeholder that the host fills in
 	argvName  = "argv"   // the parameter of an execute tool that holds its command

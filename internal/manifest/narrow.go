@@ -119,6 +119,9 @@ func (w *narrowing) read(decl *node) {
 			w.roots(f.value)
 		}
 	}
+	if decl.get("roots") != nil {
+		w.pathsFit(decl)
+	}
 }
 
 // own says where the tool itself is declared.
@@ -153,7 +156,11 @@ func (w *narrowing) limit(f field, limit *int64) {
 }
 
 func (w *narrowing) commands(n *node) {
-	if w.tool.Operation != facts.Execute {
+	switch {
+	case w.tool.Program != "":
+		w.at.add(n.line, "leave it out", "the tool has no commands: handler %s runs it", quoted(w.tool.Handler))
+		return
+	case w.tool.Operation != facts.Execute:
 		w.at.add(n.line, "leave it out", "commands is for operation %s, not %s", quoted(facts.Execute), quoted(w.tool.Operation))
 		return
 	}
@@ -163,18 +170,25 @@ func (w *narrowing) commands(n *node) {
 	if len(n.items) == 0 {
 		w.at.add(n.line, "leave the tool out of tools", "commands is empty, so nothing could run")
 	}
-	d := &draft{Tool: &Tool{}, at: w.at}
+	d := &draft{Tool: &Tool{Absolute: true, Commands: [][]string{}}, at: w.at} // as root: the tool has no absolute one unless it may
 	for _, item := range n.items {
-		argv := d.argv(item)
-		if argv == nil {
-			continue
-		}
-		d.Commands = append(d.Commands, argv)
-		if !slices.ContainsFunc(w.tool.Commands, func(own []string) bool { return slices.Equal(own, argv) }) {
+		if parts, ok := d.command(item); ok && !w.tool.has(parts) {
 			w.at.add(item.line, w.own(), "commands has one that the tool does not have")
 		}
 	}
-	w.tool.Commands = d.Commands
+	w.tool.Commands, w.tool.Patterns = d.Commands, d.Patterns
+}
+
+// pathsFit refuses a command that is left with a path below no root that is left.
+func (w *narrowing) pathsFit(decl *node) {
+	for _, pattern := range w.tool.Patterns {
+		for _, p := range pattern {
+			if p.Kind == facts.Path && !w.tool.hasRoot(p.Root, p.Access) {
+				w.at.add(decl.lineOf("roots"), "keep that root, or leave the command out of commands",
+					"no root is left for argument %s, a path in %s", quoted(p.Arg), quoted(p.Root))
+			}
+		}
+	}
 }
 
 // roots replaces the tool's roots by some that lie inside them. A root that

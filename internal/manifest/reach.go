@@ -232,7 +232,7 @@ func (t *Tool) targetsReads() bool {
 
 // mayRead tells whether a call of the tool may read or list a path of the project.
 func (t *Tool) mayRead(full string) bool {
-	if t.Operation == facts.Execute || t.Handler == External && len(t.Targets) == 0 {
+	if t.Operation == facts.Execute || (t.Handler == External || t.Program != "") && len(t.Targets) == 0 {
 		return true // what another program reads is its own affair
 	}
 	return slices.ContainsFunc(t.Targets, func(g Target) bool {

@@ -76,13 +76,13 @@ func TestRefusals(t *testing.T) {
 
 		// contradictions
 		{"commands on a read", tool("t", read+`"commands":[["ls"]]`), `4: tool "t": commands is for operation "execute", not "read" (leave it out)`},
-		{"sandbox on a read", tool("t", read+`"sandbox":"none"`), `4: tool "t": sandbox is for operation "execute", not "read" (leave it out)`},
+		{"sandbox on a read", tool("t", read+`"sandbox":"none"`), `4: tool "t": sandbox is for a program, and handler "read_file" of operation "read" runs none (leave it out)`},
 		{"commands missing", tool("t", `"operation":"execute"`), `2: tool "t": commands is missing, so nothing could run (add "commands": [["program", "argument"]])`},
 		{"commands empty", tool("t", `"operation":"execute","commands":[]`), `3: tool "t": commands is empty, so nothing could run`},
 		{"command as text", tool("t", `"operation":"execute","commands":["go test"]`), `3: tool "t": a command must be a list of strings, not a string (split it: ["program", "argument"]; no shell reads it)`},
 		{"command empty", tool("t", `"operation":"execute","commands":[[]]`), `3: tool "t": a command is empty`},
 		{"command part empty", tool("t", `"operation":"execute","commands":[["go",""]]`), `3: tool "t": a part of a command is empty or holds NUL`},
-		{"command part number", tool("t", `"operation":"execute","commands":[["sleep",1]]`), `3: tool "t": a part of a command must be a string, not a number`},
+		{"command part number", tool("t", `"operation":"execute","commands":[["sleep",1]]`), `3: tool "t": a part of a command must be a string or an object, not a number`},
 		{"command twice", tool("t", `"operation":"execute","commands":[["ls"],`+"\n"+`["ls"]]`), `4: tool "t": commands holds the same command twice`},
 		{"sandbox level", tool("t", exec+`"sandbox":"off"`), `4: tool "t": unknown sandbox "off" (known: full, none)`},
 		{"no argv to choose by", tool("t", `"operation":"execute","commands":[["ls"],["pwd"]],`+"\n"+`"input_schema":{"type":"object"}`), `4: tool "t": input_schema has no argv to choose one of the commands`},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/plan"
 )
 
@@ -42,6 +43,15 @@ type canonicalTool struct {
 	Sandbox       string          `json:"sandbox"`
 	Input         json.RawMessage `json:"input"`
 	Output        json.RawMessage `json:"output"`
+
+	// Left out when they are the defaults, so that a tool that says nothing of them
+	// has the revision that it had before they could be said. A handler that is a
+	// program stands in Handler.
+	Patterns [][]facts.Part `json:"patterns,omitempty"`
+	Dir      string         `json:"dir,omitempty"`
+	Env      []string       `json:"env,omitempty"`
+	Network  string         `json:"network,omitempty"`
+	Limits   Limits         `json:"limits,omitzero"`
 }
 
 // canonicalSkill is the content of a Skill that its Digest stands for.
@@ -60,10 +70,15 @@ type canonicalSkill struct {
 }
 
 func (t *Tool) canonical() canonicalTool {
+	network := t.Network
+	if network == "none" {
+		network = ""
+	}
 	return canonicalTool{
 		t.Name, t.Description, t.Operation, t.Handler, t.Targets, t.Roots, t.Payload,
 		t.MaxBytes, t.TimeoutMS, t.Commands, t.Absolute, t.CreateParents, t.Sandbox,
 		t.Input.JSON(), t.Output.JSON(),
+		t.Patterns, t.Dir, t.Env, network, t.Limits,
 	}
 }
 

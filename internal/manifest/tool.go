@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/runlens/runlens/internal/facts"
@@ -9,7 +8,8 @@ import (
 
 var toolKeys = []string{
 	"description", "operation", "handler", "input_schema", "output_schema", "targets", "roots", "payload",
-	"max_bytes", "timeout_ms", "commands", "absolute", "create_parents", "sandbox",
+	"max_bytes", "timeout_ms", "commands", "absolute", "create_parents",
+	"dir", "env", "network", "limits", "sandbox",
 }
 
 // draft is one tool while it is read: what the file says, and the Tool so far.
@@ -19,6 +19,8 @@ type draft struct {
 	decl    *node
 	handler *knownHandler
 	known   map[string]*Schema // compiled before in this Load, by text
+
+	patternLines []int // of Patterns
 }
 
 // line is that of a declared key, or of the tool itself where the file is silent.
@@ -55,7 +57,8 @@ func (l *loader) tool(f field, at place) *Tool {
 	if !l.chooseHandler(d) {
 		return nil
 	}
-	d.limits()
+	d.deadline()
+	d.confinement()
 	d.commands()
 	d.targets()
 	d.payload()
@@ -128,8 +131,8 @@ func (l *loader) chooseHandler(d *draft) bool {
 		if !d.at.want(n, "handler", stringKind) {
 			return false
 		}
-		if program, is := strings.CutPrefix(n.text, programPrefix); is {
-			return d.program(program, n)
+		if strings.HasPrefix(n.text, programPrefix) {
+			return l.program(d, n)
 		}
 		d.handler = l.handlers[n.text]
 		if d.handler == nil {
@@ -156,79 +159,14 @@ func (l *loader) chooseHandler(d *draft) bool {
 	return true
 }
 
-// limits fills in the sandbox and the handler's own deadline.
-func (d *draft) limits() {
+// deadline fills in the handler's own.
+func (d *draft) deadline() {
 	if d.TimeoutMS == 0 && !d.said("timeout_ms") {
 		d.TimeoutMS = d.handler.TimeoutMS
 	}
-	if d.Operation == facts.Execute {
-		if !d.said("sandbox") {
-			d.Sandbox = "full"
-		}
-		return
+	if d.said("commands") && d.Operation != facts.Execute && d.Program == "" {
+		d.at.add(d.line("commands"), "leave it out", "commands is for operation %s, not %s", quoted(facts.Execute), quoted(d.Operation))
 	}
-	for _, key := range []string{"sandbox", "commands"} {
-		if d.said(key) {
-			d.at.add(d.line(key), "leave it out", "%s is for operation %s, not %s", key, quoted(facts.Execute), quoted(d.Operation))
-		}
-	}
-}
-
-func (d *draft) commands() {
-	d.Commands = [][]string{}
-	if d.Operation != facts.Execute {
-		return
-	}
-	n := d.decl.get("commands")
-	if n == nil {
-		if d.Handler != External {
-			d.at.add(d.Where.Line, `add "commands": [["program", "argument"]]`, "commands is missing, so nothing could run")
-		}
-		return
-	}
-	if !d.at.want(n, "commands", listKind) {
-		return
-	}
-	if len(n.items) == 0 {
-		d.at.add(n.line, "", "commands is empty, so nothing could run")
-	}
-	for _, item := range n.items {
-		if argv := d.argv(item); argv != nil {
-			d.Commands = append(d.Commands, argv)
-		}
-	}
-}
-
-func (d *draft) argv(n *node) []string {
-	if n.kind == stringKind {
-		d.at.add(n.line, `split it: ["program", "argument"]; no shell reads it`, "a command must be a list of strings, not a string")
-		return nil
-	}
-	if !d.at.want(n, "a command", listKind) {
-		return nil
-	}
-	if len(n.items) == 0 {
-		d.at.add(n.line, "", "a command is empty")
-		return nil
-	}
-	var argv []string
-	for _, item := range n.items {
-		if !d.at.want(item, "a part of a command", stringKind) {
-			return nil
-		}
-		if item.text == "" || strings.ContainsRune(item.text, 0) {
-			d.at.add(item.line, "", "a part of a command is empty or holds NUL")
-			return nil
-		}
-		argv = append(argv, item.text)
-	}
-	for _, other := range d.Commands {
-		if slices.Equal(other, argv) {
-			d.at.add(n.line, "", "commands holds the same command twice")
-			return nil
-		}
-	}
-	return argv
 }
 
 func (d *draft) payload() {

@@ -75,6 +75,9 @@ var wholeRun = []written{
 	{1, ledger.RunStopped, `{"status":"failed","reasons":[{"code":"artifact_missing","message":"report.md is not there","path":"report.md"}],"cause":"input_ended","calls":9,
 		"verdicts":{"allow":4,"deny":3,"block":1,"ask":1},"codes":{"allowed":4,"outside_roots":1},"failures":{"handler_timeout":1},"truncated":1,"unknown":1,"steps":["read","write"],
 		"artifacts":[{"path":"runs/r1/artifacts/x.json","bytes":1300,"digest":"` + twelve + `"}],"duration_ms":4100}`},
+	{0, ledger.Note, `{"kind":"late_result","started_seq":23,"verdict_seq":22,"call_id":"c21","tool":"run_\u001btests","error_code":"","output_bytes":1234,"output_digest":"d",
+		"artifacts":[{"path":"runs/r1/artifacts/x.json","bytes":1300,"digest":"` + twelve + `"}],"removed":["data/old"],"duration_us":61000000}`}, // 41
+	{0, ledger.Note, `{"kind":"late_result","started_seq":35,"verdict_seq":34,"call_id":"c33","tool":"wait","error_code":"handler_failed","artifacts":[],"duration_us":1000}`},
 }
 
 const wholeTimeline = `run r1, 2026-03-01 UTC
@@ -117,6 +120,10 @@ const wholeTimeline = `run r1, 2026-03-01 UTC
                            no end     1
                            steps      read, write
                            artifact   artifacts/x.json  1,300 B 123456789abc
+   41  10:00:20  note  late: run_\x1btests of call c21, started at 23, gave 1,234 B 61.0 s; its result was dropped
+                           wrote artifacts/x.json  1,300 B 123456789abc
+                           removed data/old
+   42  10:00:20  note  late: wait of call c33, started at 35, failed handler_failed 1.0 ms; its result was dropped
 `
 
 // TestTimeline holds the timeline to a run of two processes, word for word.

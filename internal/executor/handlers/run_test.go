@@ -78,6 +78,33 @@ func TestRunLate(t *testing.T) {
 	<-released
 }
 
+// One that panics late, or ends its goroutine, brings nothing down; it has failed
+// late, and the grant is released.
+func TestRunLatePanic(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("the secret") }, "goroutine": runtime.Goexit} {
+		hold, late, released := make(chan struct{}), make(chan error, 1), make(chan struct{})
+		h := handler(func(context.Context, *Grant) (Result, error) {
+			<-hold
+			end()
+			return Result{}, nil
+		})
+		g := &Grant{
+			Timeout: time.Millisecond,
+			Late:    func(res Result, err error) { late <- err },
+			Release: func() { close(released) },
+		}
+		_, err := runWithin(context.Background(), h, g, time.Millisecond)
+		if _, code := code(t, err); code != CodeTimeout {
+			t.Errorf("%s: code %q", name, code)
+		}
+		close(hold)
+		if e, code := code(t, <-late); code != CodeFailed || strings.Contains(e.Message, "secret") {
+			t.Errorf("%s: late with code %q, message %q", name, code, e.Message)
+		}
+		<-released
+	}
+}
+
 // A handler that heeds its deadline reports by itself.
 func TestRunDeadline(t *testing.T) {
 	h := handler(func(ctx context.Context, g *Grant) (Result, error) {

@@ -24,7 +24,7 @@ var arrows = map[string][]string{
 	"internal/resolve":           {"internal/facts"},
 	"internal/engine":            {"internal/facts"},
 	"internal/engine/regotest":   {"internal/facts", "internal/engine"},
-	"internal/executor/handlers": {"internal/facts", "internal/manifest", "internal/resolve", "internal/executor/sandbox"},
+	"internal/executor/handlers": {"internal/facts", "internal/call", "internal/manifest", "internal/resolve", "internal/executor/sandbox"},
 	"internal/executor/sandbox":  {"internal/facts"},
 	"internal/executor": {
 		"internal/facts", "internal/call", "internal/ledger", "internal/manifest", "internal/resolve",

@@ -29,7 +29,7 @@ func probe(l *sandbox.Launcher) facts.Sandbox {
 
 // confined says whether the tool's program runs in a sandbox.
 func (p *proposal) confined() bool {
-	return p.tool != nil && p.tool.Operation == facts.Execute && p.tool.Sandbox == sandbox.Full
+	return p.tool != nil && (p.tool.Operation == facts.Execute || p.tool.Program != "") && p.tool.Sandbox == sandbox.Full
 }
 
 // sandboxFacts are what would be applied to the call's program: nothing, unless its
@@ -57,7 +57,11 @@ func (p *proposal) openConfinement() {
 		Limits: p.sandboxLimits(), Loopback: p.tool.Network == "private",
 	}
 	p.confinement = c
-	if err := p.openRoots(c); err != nil {
+	open := p.openRoots
+	if p.tool.Program != "" {
+		open = p.openFolders
+	}
+	if err := open(c); err != nil {
 		code := handlers.CodeSandbox
 		if errors.Is(err, resolve.ErrChanged) {
 			code = handlers.CodeChanged
@@ -86,10 +90,41 @@ func (p *proposal) openRoots(c *handlers.Confinement) error {
 			continue
 		}
 		if write && p.x.resolver.Holds(o.Path()) {
-			return fmt.Errorf("root %.200q may be written and holds a place of policies, manifests, runs or keys: give it \"access\": [\"read\"], or name the folders in it that may be written", root.Declared)
+			return fmt.Errorf("root %.200q may be written and holds a place of policies, manifests, runs, keys or tools' programs: give it \"access\": [\"read\"], or name the folders in it that may be written", root.Declared)
 		}
-		if slices.ContainsFunc(places, func(place string) bool { return within(o.Path(), place) }) {
+		if inPlace(o, places) {
 			return fmt.Errorf("root %.200q is or lies in a place of policies, manifests, runs or keys", root.Declared)
+		}
+	}
+	c.Hidden = p.x.hidden(c.Roots, places)
+	return nil
+}
+
+func inPlace(o *resolve.Object, places []string) bool {
+	return slices.ContainsFunc(places, func(place string) bool { return within(o.Path(), place) })
+}
+
+// openFolders lets the program that serves a tool see the directories that the call
+// names, and nothing else: no root of the tool, and nothing of the run. Files come
+// to it as descriptors.
+func (p *proposal) openFolders(c *handlers.Confinement) error {
+	if err := p.run.checkPlain(); err != nil {
+		return err
+	}
+	_, own, err := p.run.confinedRoots(nil)
+	if err != nil {
+		return err
+	}
+	places := p.x.resolver.Shadowed()
+	for _, t := range p.targets {
+		path := t.object.Path()
+		if t.object.Facts.Kind != facts.Directory || !t.object.Facts.Handle ||
+			slices.ContainsFunc(c.Roots, func(have handlers.Root) bool { return have.Object.Path() == path }) {
+			continue
+		}
+		c.Roots = append(c.Roots, handlers.Root{Object: t.object})
+		if !within(path, own) && inPlace(t.object, places) {
+			return fmt.Errorf("%.200q is or lies in a place of policies, manifests, runs or keys", t.object.Facts.Requested)
 		}
 	}
 	c.Hidden = p.x.hidden(c.Roots, places)
@@ -106,7 +141,7 @@ func (r *run) confinedRoots(judged []facts.Root) (roots []facts.Root, own string
 		return nil, "", errors.New("the run's artifacts lead elsewhere")
 	}
 	for _, root := range slices.Concat(judged, artifacts) {
-		if !root.Exists || len(root.Access) == 0 {
+		if !root.Exists || len(root.Access) == 0 || root.Param != "" {
 			continue
 		}
 		i := slices.IndexFunc(roots, func(have facts.Root) bool { return have.Path == root.Path })

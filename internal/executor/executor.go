@@ -141,7 +141,11 @@ func (p *proposal) lookUp() {
 		return
 	}
 	p.tool = p.x.tool(p.judged.skill.Name, p.call.Name)
-	if p.tool != nil {
+	switch {
+	case p.tool == nil:
+	case p.tool.Program != "":
+		p.handler = &p.x.program
+	default:
 		p.handler = p.x.handlers[p.tool.Handler]
 	}
 }
@@ -222,10 +226,18 @@ func (p *proposal) checkOutput() {
 	if p.err != nil {
 		return
 	}
-	if _, message := issues(p.tool.CheckOutput(p.done.Output)); message != "" {
-		p.err = &handlers.Error{Code: codeOutput, Message: fmt.Sprintf("tool %q: %s", p.tool.Name, message)}
-		p.done = handlers.Result{}
+	if err := p.fits(p.done.Output); err != nil {
+		err.Written = p.done.Written
+		p.done, p.err = handlers.Result{}, err
 	}
+}
+
+// fits says what of an output doesn't fit the output schema; nil when all does.
+func (p *proposal) fits(output map[string]any) *handlers.Error {
+	if _, message := issues(p.tool.CheckOutput(output)); message != "" {
+		return &handlers.Error{Code: codeOutput, Message: fmt.Sprintf("tool %q: %s", p.tool.Name, message)}
+	}
+	return nil
 }
 
 // recordResult makes the end of the handler durable. It does not heed the

@@ -65,15 +65,14 @@ func (p *proposal) recordLate() func(handlers.Result, error) {
 func (p *proposal) lateEvent(done handlers.Result, err error) lateEvent {
 	ev := lateEvent{
 		Kind: lateResult, Started: p.started, Verdict: p.out.Seq,
-		CallID: p.out.CallID, Tool: p.out.Tool, Artifacts: []artifact{},
+		CallID: p.out.CallID, Tool: p.out.Tool,
 	}
 	output := done.Output
 	if err != nil {
 		e := handlerError(err)
 		ev.ErrorCode, output = e.Code, e.Output
-	} else {
-		ev.Artifacts, ev.Removed = p.made()
 	}
+	ev.Artifacts, ev.Removed = p.made(done, err)
 	if output != nil {
 		if text, err := json.Marshal(output); err == nil {
 			ev.Bytes, ev.Digest = len(text), digest(text)
@@ -82,15 +81,20 @@ func (p *proposal) lateEvent(done handlers.Result, err error) lateEvent {
 	return ev
 }
 
-// made are the files that a handler which worked has written and removed.
-func (p *proposal) made() (written []artifact, removed []string) {
+// made are the files that a handler has written, however it ended, and those that
+// one which worked has removed.
+func (p *proposal) made(done handlers.Result, err error) (written []artifact, removed []string) {
+	files := done.Written
+	if err != nil {
+		files = handlerError(err).Written
+	}
 	written = []artifact{}
+	for _, f := range files {
+		written = append(written, artifact(f))
+	}
 	for _, t := range p.targets {
-		if t.Access == facts.Delete {
+		if t.Access == facts.Delete && err == nil {
 			removed = append(removed, relative(t.object.Facts))
-		}
-		if t.Access == facts.Write && p.data != nil {
-			written = append(written, artifact{relative(t.object.Facts), int64(len(p.data)), digest(p.data)})
 		}
 	}
 	return written, removed

@@ -45,6 +45,7 @@ type Executor struct {
 	settings  engine.Settings
 	resolver  *resolve.Resolver
 	handlers  map[string]*handlers.Handler
+	program   handlers.Handler // of tools that a program serves
 	withhold  *withholder
 	approvers []note.Verifier // whose signature an approval needs; none: it needs none
 	runsRel   string          // Runs from the project directory, "" when it lies elsewhere
@@ -77,7 +78,7 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Note == nil {
 		cfg.Note = func(string, ...any) {}
 	}
-	places := append(resolve.DefaultPlaces(cfg.Runs), cfg.Places...)
+	places := slices.Concat(resolve.DefaultPlaces(cfg.Runs), cfg.Places, programPlaces(cfg.Tools))
 	resolver, err := resolve.Open(resolve.Config{Project: cfg.Project, Places: places})
 	if err != nil {
 		return nil, err
@@ -91,6 +92,7 @@ func New(cfg Config) (*Executor, error) {
 	for i := range cfg.Handlers {
 		x.handlers[cfg.Handlers[i].Name] = &cfg.Handlers[i]
 	}
+	x.program = handlers.Program(cfg.Handlers)
 	for _, a := range cfg.Tools.Approvers {
 		v, err := note.NewVerifier(a.Key)
 		if err != nil {

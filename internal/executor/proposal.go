@@ -301,7 +301,7 @@ func (p *proposal) grant() *handlers.Grant {
 		Tool: p.tool.Name, RunID: p.run.id,
 		Objects: map[string]*resolve.Object{}, Declared: map[string]string{}, Args: map[string]any{},
 		Data: p.data, Argv: p.input.Command.Run, Executable: p.exe, Dir: p.dir,
-		Env:      childEnv(p.x.cfg.Tools.Path, p.confinement != nil),
+		Env:      childEnv(p.x.cfg.Tools.Path, p.confinement != nil, p.tool.Env...),
 		MaxBytes: smallest(p.out.MaxBytes, p.x.settings.ReadBytes),
 		Output:   p.limits().OutputBytes,
 		Timeout:  time.Duration(smallest(p.tool.TimeoutMS, v.TimeoutMS)) * time.Millisecond,
@@ -321,6 +321,9 @@ func (p *proposal) grant() *handlers.Grant {
 		if g.Objects[name] == nil && name != "argv" && !slices.Contains(p.tool.Payload, name) {
 			g.Args[name] = v
 		}
+	}
+	if p.tool.Program != "" {
+		p.grantProgram(g)
 	}
 	return g
 }

@@ -308,6 +308,9 @@ func (p *proposal) objectIDs() []objectID {
 	if p.exe != nil {
 		ids = append(ids, objectID{"", facts.Execute, p.exe.ID()})
 	}
+	if p.dir != nil && p.tool.Dir != "" {
+		ids = append(ids, objectID{".", facts.Execute, p.dir.ID()})
+	}
 	return ids
 }
 
@@ -342,11 +345,11 @@ func (p *proposal) resultEvent() (string, toolEndedEvent) {
 	if p.x.cfg.Tools.Record == recordFull {
 		ev.Output = output
 	}
+	ev.Artifacts, ev.Removed = p.made(p.done, p.err)
 	if p.err != nil {
 		return ledger.ToolFailed, ev
 	}
 	ev.Truncated = p.done.Truncated
-	ev.Artifacts, ev.Removed = p.made()
 	return ledger.ToolSucceeded, ev
 }
 

@@ -45,7 +45,7 @@ func DefaultPlaces(runsDir string) []Place {
 // strength orders the classes: of two that hold, the last is named.
 var strength = []string{
 	"", facts.ProtectedAncestor, facts.ProtectedConfig, facts.ProtectedManifest,
-	facts.ProtectedPolicy, facts.ProtectedRun, facts.ProtectedKey,
+	facts.ProtectedPolicy, facts.ProtectedHandler, facts.ProtectedRun, facts.ProtectedKey,
 }
 
 func stronger(a, b string) string {

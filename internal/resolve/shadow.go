@@ -11,11 +11,12 @@ import (
 // Shadowed are the canonical paths of all protected places as they are now: what
 // a program that runs by itself, and is not asked name by name, must not see. Of
 // a "*" place it is the folder as a whole. A folder that does not count as a place
-// is an ordinary one.
+// is an ordinary one, and the program of a tool may be seen: it is no secret, and
+// Holds keeps it out of what may be written.
 func (r *Resolver) Shadowed() []string {
 	var list []string
 	for _, k := range r.refresh().known {
-		if k.each() || k.place.counts(k.path) {
+		if k.place.Class != facts.ProtectedHandler && (k.each() || k.place.counts(k.path)) {
 			list = append(list, k.path)
 		}
 	}

@@ -50,13 +50,14 @@ func (w watched) same(r *Resolver) bool {
 }
 
 // placesNow is the snapshot to judge by. A write or a delete looks again, since
-// policies, manifests and configuration are protected from these alone. Other
+// policies, manifests and configuration are protected from these alone, and so
+// does a program that is to run: being protected makes it trusted. Other
 // accesses look again when an entry of the project directory has come or gone,
 // or one of a folder that is protected from reading; or always, when a link in
 // such a folder leads elsewhere.
 func (r *Resolver) placesNow(access string) *snapshot {
 	s := r.snap.Load()
-	if access == facts.Write || access == facts.Delete || s.young || s.again {
+	if access == facts.Write || access == facts.Delete || access == facts.Execute || s.young || s.again {
 		return r.refresh()
 	}
 	if t, err := changedAt(r.dir); err != nil || t != s.changed {

@@ -18,6 +18,7 @@ import (
 func runTests() Handler {
 	s := &supervisor{}
 	return Handler{
+		running: s,
 		Handler: manifest.Handler{
 			Name:       "run_tests",
 			Operations: []string{facts.Execute},

@@ -19,8 +19,8 @@ type Confinement struct {
 	Begin  *sandbox.Launcher
 
 	Limits   sandbox.Limits
-	Loopback bool // a private one
-	Refuse *Error // why there can be none; nil when nothing stands against it
+	Loopback bool   // a private one
+	Refuse   *Error // why there can be none; nil when nothing stands against it
 }
 
 // Root is a directory that a confined command sees.
@@ -79,6 +79,12 @@ func startConfined(ctx context.Context, g *Grant, outputs *pipes) (*sandbox.Chil
 		Dir:    sandbox.Root{Path: g.Dir.Path(), Handle: h.file(g.Dir)},
 		Hidden: c.Hidden, Names: c.Names, Limits: c.Limits, Loopback: c.Loopback,
 		Stdout: outputs.write[0], Stderr: outputs.write[1],
+	}
+	if g.handed != nil {
+		spec.Stdin, spec.Files = g.handed.stdin, g.handed.files()
+		for _, t := range g.handed.reads {
+			spec.Open = append(spec.Open, sandbox.Root{Path: t.Object.Path(), Handle: h.file(t.Object)})
+		}
 	}
 	for _, r := range c.Roots {
 		root := sandbox.Root{Path: r.Object.Path(), Handle: h.file(r.Object)}

@@ -14,6 +14,8 @@ package handlers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"sort"
@@ -42,6 +44,8 @@ type Handler struct {
 	// Run does the work. It returns early when ctx ends. Call it through Run,
 	// the function, which holds it to that. Its error is an *Error.
 	Run func(ctx context.Context, g *Grant) (Result, error)
+
+	running *supervisor // of a handler that runs commands
 }
 
 // Grant is all that a handler may use. It is made from the verdict. The zero
@@ -64,7 +68,12 @@ type Grant struct {
 	Env        []string        // the command's whole environment, "NAME=value"
 	Sandbox    string          // the command's isolation: "full" or "none"
 
-	Payload map[string]any // the arguments that are content, as they were judged; for a handler that is a program
+	// Of a handler that is a program.
+	Payload map[string]any                    // the arguments that are content, as they were judged
+	Targets []Target                          // all objects, in the order of the manifest
+	Writes  int64                             // of content that is written; 0 writes nothing
+	Fits    func(output map[string]any) error // whether an answer is an output of the tool; nil: it is
+	handed  *handed                           // what its program gets beside argv and environment
 
 	Confinement *Confinement // of a command under "full"
 
@@ -88,11 +97,32 @@ const (
 	DefaultTimeout = 60 * time.Second
 )
 
+// Target is one object of a tool that a program serves.
+type Target struct {
+	Name     string // the parameter; the template, where that takes no argument
+	Access   string
+	Object   *resolve.Object // stays the executor's to close
+	Declared string          // the object's path as output names it
+}
+
+// Written is a file that a handler has put in place.
+type Written struct {
+	Path   string // as output names it
+	Bytes  int64
+	Digest string // sha256:<hex>
+}
+
+func newWritten(path string, data []byte) Written {
+	sum := sha256.Sum256(data)
+	return Written{Path: path, Bytes: int64(len(data)), Digest: "sha256:" + hex.EncodeToString(sum[:])}
+}
+
 // Result is what a handler that worked returns.
 type Result struct {
 	Output      map[string]any // fits the handler's output schema
 	Truncated   bool           // there was more than the grant lets through
 	Observation string         // the text for the model, uncut; "" stands for Output as JSON. See Observation, the function
+	Written     []Written      // in the order in which it was written
 }
 
 // Codes of an Error.
@@ -109,6 +139,7 @@ type Error struct {
 	Code    string         // one of the codes above
 	Message string         // holds no argument values
 	Output  map[string]any // what was printed so far; nil when the handler prints nothing
+	Written []Written      // what was put in place before it failed, and is there
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -66,6 +67,7 @@ func (s *supervisor) run(ctx context.Context, g *Grant, stdout, stderr io.Writer
 	if err != nil {
 		return ending{}, err
 	}
+	defer c.close()
 	f, exited, err := s.start(c)
 	outputs.started()
 	if err != nil {
@@ -111,25 +113,48 @@ func (s *supervisor) wait(ctx context.Context, f *family, exited <-chan struct{}
 type child struct {
 	cmd    exec.Cmd
 	marker string
-	script *os.File // nil for a binary
+	own    []*os.File // opened for it, to be closed here
+}
+
+func (c *child) close() {
+	for _, f := range c.own {
+		f.Close()
+	}
+}
+
+// open opens one of the grant's objects for the child.
+func (c *child) open(o *resolve.Object) error {
+	f, err := o.Open()
+	if err != nil {
+		return err
+	}
+	c.own = append(c.own, f)
+	c.cmd.ExtraFiles = append(c.cmd.ExtraFiles, f)
+	return nil
 }
 
 // prepare makes a command of the grant: program and working directory by
-// handle, environment and argv from the grant alone, stdin empty, a session of
-// its own. A script keeps its handle as descriptor 3, because its interpreter
-// opens it anew (and sees it as /proc/self/fd/3); a binary keeps none.
-func prepare(g *Grant, outputs *pipes) (*child, error) {
-	c := &child{}
+// handle, environment, argv and what it is handed from the grant alone, stdin empty
+// otherwise, a session of its own. A script keeps its handle as the last descriptor,
+// because its interpreter opens it anew (and sees it as /proc/self/fd/3 when it is
+// handed nothing); a binary keeps none.
+func prepare(g *Grant, outputs *pipes) (c *child, err error) {
+	c = &child{}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
 	program, err := g.Executable.Held()
 	if err != nil {
-		return nil, objectError("run command: hold its executable", err)
+		return c, objectError("run command: hold its executable", err)
 	}
 	dir, err := g.Dir.Dir()
 	if err != nil {
-		return nil, objectError("run command: hold its directory", err)
+		return c, objectError("run command: hold its directory", err)
 	}
 	if c.marker, err = newMarker(); err != nil {
-		return nil, failed("run command: read random bytes: %v", err)
+		return c, failed("run command: read random bytes: %v", err)
 	}
 	c.cmd = exec.Cmd{
 		Path:   program,
@@ -143,11 +168,22 @@ func prepare(g *Grant, outputs *pipes) (*child, error) {
 			Pdeathsig: syscall.SIGKILL,
 		},
 	}
-	if c.script, err = openScript(g.Executable); err != nil {
-		return nil, objectError("run command: read its executable", err)
+	if h := g.handed; h != nil {
+		c.cmd.Stdin, c.cmd.ExtraFiles = h.stdin, h.files()
+		for _, t := range h.reads {
+			if err := c.open(t.Object); err != nil {
+				return c, objectError("run program: open what it is handed", err)
+			}
+		}
 	}
-	if c.script != nil {
-		c.cmd.Path, c.cmd.ExtraFiles = "/proc/self/fd/3", []*os.File{c.script}
+	script, err := openScript(g.Executable)
+	if err != nil {
+		return c, objectError("run command: read its executable", err)
+	}
+	if script != nil {
+		c.own = append(c.own, script)
+		c.cmd.Path = fmt.Sprintf("/proc/self/fd/%d", firstFD+len(c.cmd.ExtraFiles))
+		c.cmd.ExtraFiles = append(c.cmd.ExtraFiles, script)
 	}
 	return c, nil
 }
@@ -165,9 +201,6 @@ func (c *child) start() (<-chan struct{}, error) {
 		// Descriptors that this process was itself given must not reach the child.
 		unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 		err := c.cmd.Start()
-		if c.script != nil {
-			c.script.Close()
-		}
 		started <- err
 		if err != nil {
 			return

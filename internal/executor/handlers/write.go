@@ -38,11 +38,11 @@ func writeFile() Handler {
 			return []byte(text), "/content", nil
 		},
 		Run: func(ctx context.Context, g *Grant) (Result, error) {
-			label, err := write(g, "path")
+			w, err := write(g, "path")
 			if err != nil {
 				return Result{}, err
 			}
-			return Result{Output: map[string]any{"path": label, "bytes": len(g.Data)}}, nil
+			return Result{Output: map[string]any{"path": w.Path, "bytes": len(g.Data)}, Written: []Written{w}}, nil
 		},
 	}
 }
@@ -104,28 +104,28 @@ func writeArtifact(name, suffix string, content map[string]any, render func(any)
 			return render(value)
 		},
 		Run: func(ctx context.Context, g *Grant) (Result, error) {
-			label, err := write(g, "artifact_name")
+			w, err := write(g, "artifact_name")
 			if err != nil {
 				return Result{}, err
 			}
-			return Result{Output: map[string]any{"path": label, "artifact_name": g.artifactName(label)}}, nil
+			return Result{Output: map[string]any{"path": w.Path, "artifact_name": g.artifactName(w.Path)}, Written: []Written{w}}, nil
 		},
 	}
 }
 
-// write puts the rendered bytes into the object and names it.
-func write(g *Grant, param string) (label string, err error) {
+// write puts the rendered bytes into the object.
+func write(g *Grant, param string) (Written, error) {
 	o, label, err := g.object(param)
 	if err != nil {
-		return "", err
+		return Written{}, err
 	}
 	if g.Data == nil {
-		return "", failed("write file: the grant holds no rendered content")
+		return Written{}, failed("write file: the grant holds no rendered content")
 	}
 	if _, err := o.Write(g.Data); err != nil {
-		return "", objectError("write file", err)
+		return Written{}, objectError("write file", err)
 	}
-	return label, nil
+	return newWritten(label, g.Data), nil
 }
 
 // artifactName is the label counted from the run's artifacts, or its last name

@@ -1,6 +1,6 @@
 # METADATA
 # title: Protected places
-# description: RunLens' own ledgers, policies, manifests, settings and keys.
+# description: RunLens' own ledgers, policies, manifests, settings and keys, and the programs that serve its tools.
 package runlens.rules.protected
 
 import data.runlens.lib
@@ -23,6 +23,6 @@ deny contains lib.reason(rego.metadata.rule(), {
 }
 
 _open(target) if {
-	target.protected in {"policy", "manifest", "config", "ancestor"}
+	target.protected in {"policy", "manifest", "config", "handler", "ancestor"}
 	target.access in {"read", "list", "execute"}
 }

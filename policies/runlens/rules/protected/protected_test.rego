@@ -19,7 +19,7 @@ test_ordinary_file if {
 }
 
 test_policies_may_be_read if {
-	every class in {"policy", "manifest", "config", "ancestor"} {
+	every class in {"policy", "manifest", "config", "handler", "ancestor"} {
 		every access in {"read", "list", "execute"} {
 			protected.deny == set() with input as _call(class, access)
 		}
@@ -27,7 +27,7 @@ test_policies_may_be_read if {
 }
 
 test_policies_may_not_be_changed if {
-	every class in {"policy", "manifest", "config", "ancestor"} {
+	every class in {"policy", "manifest", "config", "handler", "ancestor"} {
 		every access in {"write", "delete"} {
 			protected.deny == {_reason(class, access)} with input as _call(class, access)
 		}

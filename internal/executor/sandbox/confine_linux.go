@@ -118,6 +118,9 @@ func (s *stage) landlock() error {
 	if s.Program != nil {
 		rules = append(rules, landlock.ROFiles(fdPath(s.program)))
 	}
+	for _, fd := range s.opened {
+		rules = append(rules, landlock.PathAccess(ll.AccessFSReadFile, fdPath(fd)))
+	}
 	if s.OwnDir {
 		rules = append(rules, landlock.RODirs(string(s.Dir.Path)))
 	}
@@ -135,6 +138,9 @@ func (s *stage) landlock() error {
 		}
 	}
 	config := presets[min(abi, newestPreset)]
+	if s.Loopback {
+		config.HandledAccessNet = 0 // the network namespace is what keeps it in
+	}
 	if s.UnixSockets && abi >= 9 {
 		return &Error{Kind: ErrUnavailable, Step: "apply Landlock", Note: "UNIX sockets are not provided for with this version of it"}
 	}
@@ -197,7 +203,11 @@ func (s *stage) prove() error {
 		unix.Close(fd)
 		return not("Landlock is")
 	}
-	if fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); !errors.Is(err, unix.EPERM) {
+	family := unix.AF_INET
+	if s.Loopback {
+		family = unix.AF_NETLINK
+	}
+	if fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); !errors.Is(err, unix.EPERM) {
 		unix.Close(fd)
 		return not("the denial of sockets is")
 	}
@@ -216,7 +226,7 @@ func (s *stage) prove() error {
 
 // filter puts the system call filter on this thread.
 func (s *stage) filter() error {
-	program, err := seccompProgram(s.UnixSockets)
+	program, err := seccompProgram(s.UnixSockets, s.Loopback)
 	if err != nil {
 		return unavailable("make the system call filter", err)
 	}

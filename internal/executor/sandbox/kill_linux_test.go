@@ -51,7 +51,7 @@ func startFamily(t *testing.T, word string) *Child {
 	defer r.Close()
 	s := spec(t, workspace(t, nil), "/bin/sh", "-c", family(word))
 	s.Stdout = w
-	c, err := Open("").Start(t.Context(), s)
+	c, err := launcher(t).Start(t.Context(), s)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -221,6 +221,10 @@ func TestManyLeaveNothing(t *testing.T) {
 	word := fmt.Sprintf("98765.%d", os.Getpid())
 	quick := spec(t, workspace(t, map[string]string{".env": "key"}), "/bin/true")
 	hangs := spec(t, workspace(t, nil), "/bin/sh", "-c", family(word))
+	l := launcher(t)
+	if _, err := tryBy(t, l, quick); err != nil {
+		t.Fatal(err)
+	}
 	before := traces(t)
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 8)
@@ -233,7 +237,7 @@ func TestManyLeaveNothing(t *testing.T) {
 			if i%5 == 0 {
 				s = hangs
 			}
-			c, err := Open("").Start(context.Background(), s)
+			c, err := l.Start(context.Background(), s)
 			if err != nil {
 				t.Error(err)
 				return
@@ -259,11 +263,11 @@ func TestManyLeaveNothing(t *testing.T) {
 // A start that is given up on leaves nothing either.
 func TestStartGivenUp(t *testing.T) {
 	needs(t)
-	s := spec(t, workspace(t, nil), "/bin/sleep", "98766")
+	s, l := spec(t, workspace(t, nil), "/bin/sleep", "98766"), Open("")
 	before := traces(t)
 	for i := range 12 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond)
-		c, err := Open("").Start(ctx, s)
+		c, err := l.Start(ctx, s)
 		if err == nil {
 			c.Kill()
 			c.Wait()
@@ -272,6 +276,7 @@ func TestStartGivenUp(t *testing.T) {
 		}
 		cancel()
 	}
+	l.Close()
 	if after := traces(t); after != before {
 		t.Errorf("before: %s; after: %s", before, after)
 	}

@@ -47,9 +47,21 @@ var dotenv = Names{
 // needs skips a test, with the reason, on a machine that has no full sandbox.
 func needs(t testing.TB) {
 	t.Helper()
-	if s := Open("").Probe(t.Context()); s.Level != Full {
+	l := Open("")
+	defer l.Close()
+	if s := l.Probe(t.Context()); s.Level != Full {
 		t.Skip("no sandbox here: " + strings.Join(s.Missing, "; "))
 	}
+}
+
+// launcher is one that is closed when the test ends.
+func launcher(t testing.TB) *Launcher {
+	return closing(t, Open(""))
+}
+
+func closing(t testing.TB, l *Launcher) *Launcher {
+	t.Cleanup(l.Close)
+	return l
 }
 
 // workspace is a directory for a test that whoever it runs as owns, under its
@@ -124,9 +136,7 @@ func run(t testing.TB, s Spec) printed {
 
 func try(t testing.TB, s Spec) (printed, error) {
 	t.Helper()
-	l := Open("")
-	t.Cleanup(l.Close)
-	return tryBy(t, l, s)
+	return tryBy(t, launcher(t), s)
 }
 
 func tryBy(t testing.TB, l *Launcher, s Spec) (printed, error) {
@@ -190,12 +200,12 @@ func TestClosedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(was), 0, 0, 0)
-	dir := workspace(t, nil)
+	dir, l := workspace(t, nil), launcher(t)
 	var all sync.WaitGroup
 	for range 4 {
 		s := spec(t, dir, "/bin/true")
 		all.Go(func() {
-			c, err := Open("").Start(t.Context(), s)
+			c, err := l.Start(t.Context(), s)
 			if err != nil {
 				t.Error(err)
 				return
@@ -215,7 +225,7 @@ func TestClosedProcess(t *testing.T) {
 // the medians and how many times the one is the other. The promise is 12 at most.
 func BenchmarkTrue(b *testing.B) {
 	needs(b)
-	s := spec(b, workspace(b, nil), "/bin/true")
+	s, l := spec(b, workspace(b, nil), "/bin/true"), launcher(b)
 	var sandboxed, plain []time.Duration
 	for b.Loop() {
 		begin := time.Now()
@@ -223,7 +233,7 @@ func BenchmarkTrue(b *testing.B) {
 			b.Fatal(err)
 		}
 		between := time.Now()
-		c, err := Open("").Start(b.Context(), s)
+		c, err := l.Start(b.Context(), s)
 		if err != nil {
 			b.Fatal(err)
 		}

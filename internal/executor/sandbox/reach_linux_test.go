@@ -330,7 +330,7 @@ func TestSetUserIDGainsNothing(t *testing.T) {
 func TestHostIdentity(t *testing.T) {
 	needs(t)
 	s := spec(t, workspace(t, nil), "/bin/sleep", "100")
-	c, err := Open("").Start(t.Context(), s)
+	c, err := launcher(t).Start(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestDescriptors(t *testing.T) {
 // directory of the host that it was not given.
 func heldByFirst(t *testing.T, dir string) (held string) {
 	t.Helper()
-	c, err := Open("").Start(t.Context(), spec(t, workspace(t, nil), "/bin/sleep", "100"))
+	c, err := launcher(t).Start(t.Context(), spec(t, workspace(t, nil), "/bin/sleep", "100"))
 	if err != nil {
 		t.Fatal(err)
 	}

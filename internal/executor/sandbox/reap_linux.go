@@ -59,19 +59,31 @@ func reap(program int) *ending {
 // to be left alone by its descendants. SIGCHLD stays: without it there would be
 // nothing to reap.
 func settleSignals() {
-	const standard, ignored = 0, 1
-	for sig := uintptr(1); sig <= 64; sig++ {
-		var now struct{ handler, flags, restorer, mask uintptr }
-		unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
-		next := now
-		switch {
-		case sig == uintptr(unix.SIGCHLD) || now.handler == standard:
-			continue
-		case now.handler == ignored:
-			next.handler = standard
+	for sig := syscall.Signal(1); sig <= 64; sig++ {
+		switch handler := handlerOf(sig); {
+		case sig == unix.SIGCHLD || handler == handlerDefault:
+		case handler == handlerIgnore:
+			setHandler(sig, handlerDefault)
 		default:
-			next.handler = ignored
+			setHandler(sig, handlerIgnore)
 		}
-		unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&next)), 0, 8, 0, 0)
 	}
+}
+
+// Signal handlers that are none (signal(7)).
+const handlerDefault, handlerIgnore = 0, 1
+
+type sigaction struct{ handler, flags, restorer, mask uintptr }
+
+func handlerOf(sig syscall.Signal) uintptr {
+	var now sigaction
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
+	return now.handler
+}
+
+func setHandler(sig syscall.Signal, handler uintptr) {
+	var now sigaction
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
+	now.handler = handler
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&now)), 0, 8, 0, 0)
 }

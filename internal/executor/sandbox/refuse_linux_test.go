@@ -141,11 +141,11 @@ func TestStage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := spec(t, workspace(t, nil), "/bin/echo", "x")
-	if p, err := tryBy(t, Open(self), s); err != nil || p.stdout != "x\n" {
+	if p, err := tryBy(t, closing(t, Open(self)), s); err != nil || p.stdout != "x\n" {
 		t.Errorf("got %+v", p)
 	}
 	for _, other := range []string{"/bin/true", "/missing"} { // it is no first process
-		if _, err := tryBy(t, Open(other), s); !errors.Is(err, ErrUnavailable) {
+		if _, err := tryBy(t, closing(t, Open(other)), s); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%s: got %v", other, err)
 		}
 	}
@@ -197,7 +197,7 @@ func TestOwnDirectory(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	s := Open("").Probe(t.Context(), root(t, workspace(t, nil)))
+	s := launcher(t).Probe(t.Context(), root(t, workspace(t, nil)))
 	switch s.Level {
 	case Full:
 		if len(s.Missing) > 0 || !s.Filesystem || !s.Network || !s.Secrets || !s.Limits {

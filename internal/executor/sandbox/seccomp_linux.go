@@ -75,8 +75,9 @@ func (f *filter) on(number uint32, then ...bpf.Instruction) {
 //   - the denied, and those whose arguments tell that they are no better.
 //
 // A condition on an argument is "deny unless it is this", over as many bits as
-// the kernel looks at or more. unixSockets lets socket(AF_UNIX) through.
-func seccompProgram(unixSockets bool) ([]bpf.RawInstruction, error) {
+// the kernel looks at or more. unixSockets lets socket(AF_UNIX) through, loopback
+// those of the internet for streams and datagrams, by TCP and UDP.
+func seccompProgram(unixSockets, loopback bool) ([]bpf.RawInstruction, error) {
 	f := filter{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: nativeArch, SkipTrue: 1},
@@ -91,21 +92,8 @@ func seccompProgram(unixSockets bool) ([]bpf.RawInstruction, error) {
 	f = append(f, denyAny(slices.Sorted(slices.Values(slices.Concat(denied, archDenied))))...)
 	f.on(unix.SYS_CLONE3, absent)
 	f.on(unix.SYS_OPENAT2, absent)
-	onlyUnix := []bpf.Instruction{
-		bpf.LoadAbsolute{Off: highHalf(0), Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
-		deny,
-		bpf.LoadAbsolute{Off: lowHalf(0), Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 1},
-		deny,
-		allow,
-	}
-	f.on(unix.SYS_SOCKETPAIR, onlyUnix...)
-	if unixSockets {
-		f.on(unix.SYS_SOCKET, onlyUnix...)
-	} else {
-		f.on(unix.SYS_SOCKET, deny)
-	}
+	f.on(unix.SYS_SOCKETPAIR, append(denyUnless(0, 0, unix.AF_UNIX), allow)...)
+	f.on(unix.SYS_SOCKET, socketRules(unixSockets, loopback)...)
 	f.on(unix.SYS_CLONE, denyBits(0, newNamespace)...)
 	f.on(unix.SYS_IOCTL,
 		bpf.LoadAbsolute{Off: lowHalf(1), Size: 4}, // the kernel takes 32 bits
@@ -149,6 +137,43 @@ func denyAny(numbers []uint32) []bpf.Instruction {
 	return slices.Concat(
 		[]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: numbers[half], SkipTrue: uint8(len(below))}},
 		below, above)
+}
+
+// socketRules are for socket(2).
+func socketRules(unixSockets, loopback bool) (rules []bpf.Instruction) {
+	switch {
+	case unixSockets && loopback:
+		rules = append(denyUnless(0, 0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6), // leaves the family loaded
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_UNIX, SkipTrue: 1},
+			allow)
+	case unixSockets:
+		return append(denyUnless(0, 0, unix.AF_UNIX), allow)
+	case loopback:
+		rules = denyUnless(0, 0, unix.AF_INET, unix.AF_INET6)
+	default:
+		return []bpf.Instruction{deny}
+	}
+	rules = append(rules, denyUnless(1, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.SOCK_STREAM, unix.SOCK_DGRAM)...)
+	rules = append(rules, denyUnless(2, 0, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP)...)
+	return append(rules, allow)
+}
+
+// denyUnless lets an argument through that is, but for the ignored bits of its low
+// half, one of these.
+func denyUnless(arg int, ignored uint32, these ...uint32) []bpf.Instruction {
+	rules := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: highHalf(arg), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+		deny,
+		bpf.LoadAbsolute{Off: lowHalf(arg), Size: 4},
+	}
+	if ignored != 0 {
+		rules = append(rules, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: ^ignored})
+	}
+	for i, one := range these {
+		rules = append(rules, bpf.JumpIf{Cond: bpf.JumpEqual, Val: one, SkipTrue: uint8(len(these) - i)})
+	}
+	return append(rules, deny)
 }
 
 func denyBits(arg int, bits uint32) []bpf.Instruction {

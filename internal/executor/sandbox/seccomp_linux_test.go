@@ -21,7 +21,7 @@ func TestFilter(t *testing.T) {
 		ok     = unix.SECCOMP_RET_ALLOW
 		dies   = unix.SECCOMP_RET_KILL_PROCESS
 	)
-	raw, err := seccompProgram(false)
+	raw, err := seccompProgram(false, false)
 	if err != nil {
 		t.Fatal(err)
 	}

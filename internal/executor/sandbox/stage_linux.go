@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,34 +15,55 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Init takes over when this process is the first of a sandbox, and then doesn't
-// return. Else it does nothing. A program that calls Start calls it first thing in
-// main, and a test in TestMain. fold maps a file's name to the form that
-// Names.Match compares; it must be the one that the caller of Start means. nil is
-// lower case.
+// Init takes over when this process is the first of a sandbox, or makes such, and
+// then doesn't return. Else it does nothing. A program that calls Start calls it
+// first thing in main, and a test in TestMain. fold maps a file's name to the form
+// that Names.Match compares; it must be the one that the caller of Start means. nil
+// is lower case.
 func Init(fold func(string) string) {
-	if len(os.Args) == 0 || os.Args[0] != stageName || os.Getpid() != 1 {
-		return
+	if fold == nil {
+		fold = strings.ToLower
 	}
-	if kind, err := unix.GetsockoptInt(controlFD, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || kind != unix.AF_UNIX {
-		return
+	switch {
+	case len(os.Args) == 0:
+	case os.Args[0] == forkerName && isSocket(forkerFD, unix.SOCK_SEQPACKET):
+		fork()
+	case os.Args[0] == firstName && os.Getpid() == 1 && isSocket(controlFD, unix.SOCK_STREAM):
+		firstMain(fold)
 	}
+}
+
+func isSocket(fd, kind int) bool {
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil || domain != unix.AF_UNIX {
+		return false
+	}
+	got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	return err == nil && got == kind
+}
+
+// firstMain waits for the order and follows it, and doesn't return.
+func firstMain(fold func(string) string) {
 	runtime.LockOSThread() // restrictions are a thread's; the program is started by this one
 	debug.SetGCPercent(-1)
 	settleSignals()
 	s := &stage{fold: fold}
-	if fold == nil {
-		s.fold = strings.ToLower
+	err := s.shut()
+	given, takeErr := takeRights(controlFD)
+	if takeErr != nil {
+		end() // there will be no order
 	}
-	err := receive(control{}, &s.order)
-	if err == nil && s.Version != wireVersion {
-		err = &Error{Kind: ErrUnavailable, Step: "read the order", Note: "the first process's executable is of another version"}
+	if err == nil {
+		err = receive(control{}, &s.order)
+	}
+	if err == nil {
+		err = s.adopt(given)
 	}
 	if err == nil {
 		err = s.run()
 	}
 	if err != nil {
-		send(control{}, report{Failed: asFailure(err)}) // nobody reads it if it was the order that didn't come
+		send(control{}, report{Failed: asFailure(err)})
 	}
 	end()
 }
@@ -58,8 +80,66 @@ func end() {
 type stage struct {
 	order
 	fold    func(string) string
-	root    int // the new root directory
-	program int // a mount of the program
+	root    int   // the new root directory
+	program int   // a mount of the program
+	opened  []int // the files of Open
+}
+
+// shut closes what this process was not handed, and itself to others: the program
+// must not see it in /proc.
+func (s *stage) shut() error {
+	if err := closed(); err != nil {
+		return unavailable("hide the first process", err)
+	}
+	err := closeInherited(controlFD + 1)
+	if err == nil {
+		err = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	}
+	if err != nil {
+		return unavailable("close descriptors", err)
+	}
+	if err := unix.Sethostname([]byte("sandbox")); err != nil {
+		return unavailable("name the host", err)
+	}
+	return nil
+}
+
+// adopt puts the descriptors that came in the place of their numbers in the order.
+func (s *stage) adopt(given []int) error {
+	if s.Version != wireVersion {
+		return &Error{Kind: ErrUnavailable, Step: "read the order", Note: "the first process's executable is of another version"}
+	}
+	if s.Count != len(given) {
+		return &Error{Kind: ErrUnavailable, Step: "read the order", Note: "descriptors are missing"}
+	}
+	numbers := []*int{}
+	for i := range s.Stdio {
+		if s.Stdio[i] == 0 {
+			s.Stdio[i] = i // what this process has there is /dev/null
+		} else {
+			numbers = append(numbers, &s.Stdio[i])
+		}
+	}
+	for i := range s.Files {
+		numbers = append(numbers, &s.Files[i])
+	}
+	for _, places := range [][]place{s.Roots, s.Open} {
+		for i := range places {
+			numbers = append(numbers, &places[i].Mount)
+		}
+	}
+	if s.Program != nil {
+		numbers = append(numbers, &s.Program.Mount)
+	}
+	for _, n := range numbers {
+		if *n < 0 || *n > len(given) {
+			return &Error{Kind: ErrUnavailable, Step: "read the order", Note: "it counts wrong"}
+		}
+		if *n > 0 {
+			*n = given[*n-1]
+		}
+	}
+	return nil
 }
 
 // run goes through the steps of the set-up in order, starts the program and
@@ -70,7 +150,7 @@ func (s *stage) run() error {
 	}
 	watchParent()
 	for _, step := range []func() error{
-		s.mount, s.mask, s.enterDir, s.limit, s.landlock, dropPrivileges, s.filter, s.prove,
+		s.loopback, s.mount, s.mask, s.openFiles, s.enterDir, s.limit, s.landlock, dropPrivileges, s.filter, s.prove,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -89,19 +169,8 @@ func (s *stage) run() error {
 	return send(control{}, report{Ended: reap(pid)})
 }
 
-// isolated closes what was not handed over, and makes sure that no namespace is
-// the starting process's.
+// isolated makes sure that no namespace is the starting process's.
 func (s *stage) isolated() error {
-	if err := s.closeInherited(); err != nil {
-		return unavailable("close descriptors", err)
-	}
-	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return unavailable("close descriptors", err)
-	}
-	// The program must not see this process in /proc.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return unavailable("hide the first process", err)
-	}
 	own, err := ownNamespaces()
 	if err != nil {
 		return unavailable("read the namespaces", err)
@@ -114,23 +183,20 @@ func (s *stage) isolated() error {
 	if os.Getuid() != s.UID || os.Geteuid() != s.UID || os.Getgid() != s.GID || os.Getegid() != s.GID || s.UID == 0 {
 		return &Error{Kind: ErrUnavailable, Step: "look at the identity", Note: "it is not the one asked for"}
 	}
-	if err := unix.Sethostname([]byte("sandbox")); err != nil {
-		return unavailable("name the host", err)
-	}
 	return nil
 }
 
-// closeInherited closes what this process got beside what it was handed. What the
+// closeInherited closes what this process got, from a descriptor on. What the
 // Go runtime has opened for itself since must stay: it is marked to be closed on
 // exec, and what came through an exec can't be.
-func (s *stage) closeInherited() error {
+func closeInherited(from int) error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		fd, err := strconv.Atoi(e.Name())
-		if err != nil || fd < s.Count {
+		if err != nil || fd < from {
 			continue
 		}
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
@@ -141,11 +207,12 @@ func (s *stage) closeInherited() error {
 }
 
 // exec starts the program: by its handle, so that nobody can put another in its
-// place. A script keeps its handle as the descriptor after the last of Files,
+// place. A script keeps its handle as the descriptor after the last of Open,
 // because its interpreter opens it anew, as /proc/self/fd/N.
 func (s *stage) exec() (pid int, err error) {
-	files := make([]uintptr, 0, 3+len(s.Files)+1)
-	for _, fd := range append(s.Stdio[:], s.Files...) {
+	handed := slices.Concat(s.Stdio[:], s.Files, s.opened)
+	var files []uintptr
+	for _, fd := range handed {
 		files = append(files, uintptr(fd))
 	}
 	program := s.program
@@ -161,8 +228,10 @@ func (s *stage) exec() (pid int, err error) {
 	if err != nil {
 		return 0, fail(ErrProgram, "start the program", err)
 	}
-	for fd := controlFD + 1; fd < s.Count; fd++ {
-		unix.Close(fd) // the program's end of a pipe is the only one now
+	for _, fd := range handed {
+		if fd > controlFD {
+			unix.Close(fd) // the program's end of a pipe is the only one now
+		}
 	}
 	return pid, nil
 }

@@ -35,7 +35,6 @@ type attachment struct {
 	at     string
 	folder bool
 	flags  uint64 // that must be in force
-	root   bool   // it shows what the caller granted
 }
 
 // mount makes the sandbox's file tree and makes it the root. All sources are
@@ -67,7 +66,11 @@ func (s *stage) mount() error {
 	if err != nil {
 		return err
 	}
-	parts = append(parts, granted...)
+	opened, err := s.openParts()
+	if err != nil {
+		return err
+	}
+	parts = append(append(parts, granted...), opened...)
 	if s.Program != nil {
 		part, err := rootPart(*s.Program)
 		if err != nil {
@@ -217,7 +220,7 @@ func restrict(fd int, p string, flags uint64) error {
 // here, and must be the handle's object.
 func rootPart(r place) (attachment, error) {
 	p := string(r.Path)
-	part := attachment{fd: r.Mount, at: p, folder: r.Folder, flags: rootFlags(r.Write), root: true}
+	part := attachment{fd: r.Mount, at: p, folder: r.Folder, flags: rootFlags(r.Write)}
 	if r.Mount != 0 {
 		return part, nil
 	}

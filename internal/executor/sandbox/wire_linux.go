@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	stageName = "runlens-sandbox" // argv[0] of the sandbox's first process
-	controlFD = 3                 // its socket to the process that started it
+	firstName = "runlens-sandbox" // argv[0] of the sandbox's first process
+	controlFD = 3                 // its socket to the process that gives it its order
 )
 
 // wireVersion changes with order: a first process built from other sources than
 // the one that starts it could leave out what it doesn't know.
-const wireVersion = 2
+const wireVersion = 3
 
-// order is what the first process is told. Text that comes from the host is
+// order is what the first process is told, after the descriptors (handRights),
+// which it counts from 1. Text that comes from the host is
 // bytes, since JSON would bend what is not UTF-8.
 type order struct {
 	Version    int
@@ -30,9 +31,10 @@ type order struct {
 
 	Argv, Env []byte
 	Program   *place // nil: a probe
-	Stdio     [3]int // descriptors
+	Stdio     [3]int // descriptors; 0: /dev/null
 	Files     []int
-	Count     int // descriptors handed over, from 0
+	Open      []place // opened for reading; after Files
+	Count     int     // descriptors handed over
 
 	Dir    place
 	OwnDir bool     // Dir is in no root
@@ -43,6 +45,7 @@ type order struct {
 
 	Limits      Limits
 	UnixSockets bool
+	Loopback    bool
 }
 
 // place is a Root on its way.
@@ -51,6 +54,7 @@ type place struct {
 	Write    bool
 	Mount    int // descriptor of a detached mount of it; 0: open Path and compare
 	Dev, Ino uint64
+	Kind     uint32 // S_IFMT
 	Folder   bool
 }
 

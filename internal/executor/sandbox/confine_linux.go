@@ -48,13 +48,17 @@ func (s *stage) enterDir() error {
 	return nil
 }
 
-// ownDir makes a working directory that no root holds.
-func (s *stage) ownDir() (int, error) {
-	p := string(s.Dir.Path)
-	if err := s.makeFolders(p); err != nil {
-		return -1, err
+// makeDir makes a working directory that no root holds, while the sandbox's own
+// files can still be changed.
+func (s *stage) makeDir() error {
+	if s.Probe || !s.OwnDir {
+		return nil
 	}
-	fd, err := openInside(p)
+	return s.makeFolders(string(s.Dir.Path))
+}
+
+func (s *stage) ownDir() (int, error) {
+	fd, err := openInside(string(s.Dir.Path))
 	if err != nil {
 		return -1, unavailable("open the working directory", err)
 	}

@@ -150,7 +150,7 @@ func (s *stage) run() error {
 	}
 	watchParent()
 	for _, step := range []func() error{
-		s.loopback, s.mount, s.mask, s.openFiles, s.enterDir, s.limit, s.landlock, dropPrivileges, s.filter, s.prove,
+		s.loopback, s.mount, s.makeDir, s.mask, s.openFiles, s.enterDir, s.limit, s.landlock, dropPrivileges, s.filter, s.prove,
 	} {
 		if err := step(); err != nil {
 			return err

@@ -29,7 +29,7 @@ type contract struct {
 	Artifacts  []plan.Artifact  `json:"artifacts,omitempty"`
 	Inputs     []contractInput  `json:"inputs,omitempty"`
 	WriteRoots []contractRoot   `json:"write_roots,omitempty"`
-	Checks     [][]string       `json:"checks,omitempty"` // the commands that may be run
+	Checks     [][]string       `json:"checks,omitempty"` // the commands that may be run; what a call fills in stands in braces
 	ReadOnly   bool             `json:"read_only,omitempty"`
 	Limits     *facts.RunLimits `json:"limits,omitempty"`
 

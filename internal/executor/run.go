@@ -138,6 +138,9 @@ func (r *run) toolFacts(t *manifest.Tool) *facts.Tool {
 	if r.virtual {
 		r.x.virtualRoots(roots)
 	}
+	if len(t.Patterns) > 0 {
+		roots = append(roots, r.argumentRoots(t, roots)...)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if have := r.tools[t]; have != nil && slices.EqualFunc(have.Roots, roots, equalRoots) {
@@ -145,8 +148,8 @@ func (r *run) toolFacts(t *manifest.Tool) *facts.Tool {
 	}
 	f := facts.TotalTool(&facts.Tool{
 		Declared: true, Name: t.Name, Operation: t.Operation, Handler: t.Handler, Roots: roots,
-		MaxBytes: t.MaxBytes, TimeoutMS: t.TimeoutMS, Commands: t.Commands,
-		Absolute: t.Absolute, CreateParents: t.CreateParents, Sandbox: t.Sandbox,
+		MaxBytes: t.MaxBytes, TimeoutMS: t.TimeoutMS, Commands: t.Commands, Patterns: patterns(t, r.id),
+		Absolute: t.Absolute, CreateParents: t.CreateParents, Network: t.Network, Sandbox: t.Sandbox,
 	})
 	r.tools[t] = f
 	return f
@@ -218,21 +221,22 @@ func (r *run) checkPlain() error {
 func rootSpecs(t *manifest.Tool, runID string) []resolve.RootSpec {
 	specs := make([]resolve.RootSpec, 0, len(t.Roots))
 	for _, root := range t.Roots {
-		specs = append(specs, resolve.RootSpec{Declared: strings.ReplaceAll(root.Path, "{run_id}", runID), Access: root.Access})
+		specs = append(specs, resolve.RootSpec{Declared: fill(root.Path, runID), Access: root.Access})
 	}
 	return specs
 }
 
 func equalRoots(a, b facts.Root) bool {
-	return a.Declared == b.Declared && a.Path == b.Path && a.Prefix == b.Prefix && a.Exists == b.Exists &&
+	return a.Declared == b.Declared && a.Path == b.Path && a.Prefix == b.Prefix && a.Exists == b.Exists && a.Param == b.Param &&
 		a.MountID == b.MountID && a.Device == b.Device && slices.Equal(a.Access, b.Access)
 }
 
 // open resolves a target, in a virtual run as if its artifacts directory were
 // there and empty.
 func (r *run) open(req resolve.Request) *resolve.Object {
-	if r.virtual {
-		if o := r.x.openVirtual(req); o != nil {
+	if asked, ok := fromProject(req); ok && r.virtual {
+		if o := r.x.openVirtual(asked); o != nil {
+			o.Facts.Requested = req.Requested
 			return o
 		}
 	}

@@ -192,7 +192,7 @@ func (x *Executor) terms(id string, spec StartSpec) (*contract, *Task, error) {
 	}
 	c.Inputs = inputs
 	c.WriteRoots = x.writeRoots(tools, id)
-	c.Checks = commands(tools)
+	c.Checks = commands(tools, id)
 	task.instruct()
 	return c, task, errors.Join(append(problems, c.seal(id))...)
 }
@@ -342,13 +342,27 @@ func (x *Executor) writeRoots(tools map[string]*manifest.Tool, id string) []cont
 	return list
 }
 
-// commands are all that the tools may run, each once, in a fixed order.
-func commands(tools map[string]*manifest.Tool) (list [][]string) {
+// commands are all that the tools may run in a run, each once, in a fixed order.
+// What a call may fill in stands as people read it.
+func commands(tools map[string]*manifest.Tool, id string) (list [][]string) {
+	add := func(argv []string) {
+		if !slices.ContainsFunc(list, func(have []string) bool { return slices.Equal(have, argv) }) {
+			list = append(list, argv)
+		}
+	}
 	for _, t := range tools {
 		for _, argv := range t.Commands {
-			if !slices.ContainsFunc(list, func(have []string) bool { return slices.Equal(have, argv) }) {
-				list = append(list, argv)
+			add(argv)
+		}
+		for _, pattern := range patterns(t, id) {
+			words := make([]string, len(pattern))
+			for i, part := range pattern {
+				words[i] = part.Word
+				if part.Kind != facts.Word {
+					words[i] = part.String()
+				}
 			}
+			add(words)
 		}
 	}
 	slices.SortFunc(list, slices.Compare)

@@ -44,7 +44,7 @@ func (r *Resolver) describeExecutable(o *Object, dir string) facts.Executable {
 	if !o.held() {
 		return e
 	}
-	e.Path, e.InProject = o.Facts.Path, o.Facts.InProject
+	e.Path, e.InProject, e.Protected = o.Facts.Path, o.Facts.InProject, o.Facts.Protected
 	e.Executable = o.st.kind() == facts.File && o.st.mode&0o111 != 0
 	e.UID = int64(o.st.uid)
 	modes := []uint32{o.st.mode}

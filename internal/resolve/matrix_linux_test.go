@@ -224,13 +224,33 @@ func TestAbsolute(t *testing.T) {
 		}
 		p := filepath.Join(project, "d/new.txt")
 		wantFacts(t, asks(t, r, Request{Access: facts.Write, Raw: p, Requested: p, Absolute: true}), facts.Absent, facts.None, p)
-		o := asks(t, r, Request{Access: facts.Read, Raw: "f.txt", Requested: "f.txt", Dir: filepath.Join(project, "d")})
+		o := asks(t, r, Request{Access: facts.Read, Raw: "f.txt", Requested: "f.txt", Dir: ask(t, r, facts.List, "d")})
 		wantFacts(t, o, facts.OK, facts.File, filepath.Join(project, "d/f.txt"))
 		if o.Facts.ViaSymlink {
 			t.Error("via_symlink without a link")
 		}
-		o = asks(t, r, Request{Access: facts.Read, Raw: "f.txt", Requested: "f.txt", Dir: filepath.Join(project, "none")})
-		wantFacts(t, o, facts.NotFound, facts.None, project)
+		up := asks(t, r, Request{Access: facts.Read, Raw: "../d/f.txt", Requested: "../d/f.txt", Dir: ask(t, r, facts.List, "d")})
+		wantFacts(t, up, facts.OK, facts.File, filepath.Join(project, "d/f.txt"))
+		file := asks(t, r, Request{Access: facts.Read, Raw: "x", Requested: "x", Dir: ask(t, r, facts.Read, "d/f.txt")})
+		wantFacts(t, file, facts.NotADirectory, facts.None, filepath.Join(project, "d/f.txt"))
+		none := asks(t, r, Request{Access: facts.Read, Raw: "f.txt", Requested: "f.txt", Dir: ask(t, r, facts.List, "none")})
+		wantFacts(t, none, facts.NotFound, facts.None, "")
+	}
+}
+
+// A path counts from the directory that is held, whatever its name leads to by then.
+func TestDirIsHeld(t *testing.T) {
+	for _, name := range resolvers {
+		project := lay(t, map[string]string{"a/f": "A", "b/f": "B", "cur": "-> a"})
+		r := open(t, Config{Project: project, Resolver: name})
+		dir := ask(t, r, facts.List, "cur")
+		must(t, os.Remove(project+"/cur"))
+		must(t, os.Symlink("b", project+"/cur"))
+		got := asks(t, r, Request{Access: facts.Read, Raw: "f", Requested: "f", Dir: dir})
+		wantFacts(t, got, facts.OK, facts.File, project+"/a/f")
+		must(t, os.Rename(project+"/a", project+"/c"))
+		free := asks(t, r, Request{Access: facts.Write, Raw: "new", Requested: "new", Dir: dir})
+		wantFacts(t, free, facts.Absent, facts.None, project+"/c/new")
 	}
 }
 

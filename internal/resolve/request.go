@@ -20,7 +20,7 @@ type Request struct {
 	Absolute      bool                     // an absolute Requested may be resolved
 	CreateParents bool                     // write: missing parents are no obstacle
 	Below         func(folded string) bool // recursive: names worth a mention
-	Dir           string                   // directory that Requested counts from; "": the project
+	Dir           *Object                  // held directory that Requested counts from; nil: the project
 
 	shown bool // an entry that is listed, not used
 }
@@ -43,19 +43,18 @@ func (r *Resolver) Resolve(req Request) *Object {
 		o.setNames()
 		return o
 	}
-	base, name, done := r.dir, r.project, func() {}
-	if req.Dir != "" {
-		got := r.openPath(r.dir, req.Dir+"/", nil)
-		if got.res != facts.OK {
-			o.fail(got)
-			o.conclude(req, "")
-			return o
-		}
-		base, done = got.fd, func() { closeFD(got.fd) }
-		name, _ = nameOf(r.proc, base)
+	if req.Dir == nil {
+		o.resolve(req, r.dir, r.project)
+		return o
 	}
-	defer done()
-	o.resolve(req, base, name)
+	if !req.Dir.held() {
+		o.fail(reached{fd: -1, res: facts.NotFound, missing: "parent"})
+		o.conclude(req, "")
+		return o
+	}
+	// By its handle: the directory's name may lead elsewhere by now.
+	name, _ := nameOf(r.proc, req.Dir.fd)
+	o.resolve(req, req.Dir.fd, name)
 	return o
 }
 

@@ -8,14 +8,13 @@ import data.runlens.lib
 _clear if {
 	_complete
 	not _an_unclear_target
+	not _an_unclear_command
 }
 
-# The tool is declared, an operation that needs targets has some, and the command
-# is one of the tool's.
+# The tool is declared, and an operation that needs targets has some.
 _complete if {
 	input.tool.declared
 	data.runlens.operations[input.tool.operation].targets in {false, count(input.targets) > 0}
-	not _an_unclear_command
 }
 
 _an_unclear_target if {
@@ -30,6 +29,12 @@ _clear_target(target) if {
 }
 
 _an_unclear_command if {
-	input.tool.operation == "execute"
-	not input.command.argv in input.tool.commands
+	lib.runs_commands
+	not _a_clear_command
+}
+
+_a_clear_command if {
+	lib.command_fits
+	input.command.present == true
+	not input.command.dir == ""
 }

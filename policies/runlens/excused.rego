@@ -32,6 +32,20 @@ _counts(_) if input.run.signed_approvals == false
 _clear_as_approved if {
 	_complete
 	not _an_inexcusable_target
+	not _an_inexcusable_command
+}
+
+_an_inexcusable_command if {
+	_an_unclear_command
+	not _an_excusable_command
+}
+
+# All that is wrong with it is where a path of it leads, and of each path it is
+# known whether that is excused.
+_an_excusable_command if {
+	lib.command_is_spelt_right
+	lib.unclear_argument
+	not input.command.dir == ""
 }
 
 _an_inexcusable_target if {

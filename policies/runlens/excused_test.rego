@@ -206,3 +206,19 @@ test_asks_in_any_form_excuse_nothing if {
 		runlens.decision.verdict == "ask" with input as _approved(_targets([_outside])) with data.runlens.rules as _moved({given})
 	}
 }
+
+# A path of a command may be excused like any other; how the rest is spelt may not.
+test_argument_outside_that_a_person_is_asked_about if {
+	rules := _moved({_outside_roots("file", "read")})
+	outside := testing.argument("file", {"path": "/srv/other/a.csv"})
+	call := testing.with_pattern({"approvals": [testing.approval], "targets": [outside]})
+	runlens.decision.verdict == "allow" with input as call with data.runlens.rules as rules
+	every change in [
+		{"command": {"argv": ["cat", "/srv/other/a.csv"]}},
+		{"command": {"dir": ""}},
+		{"targets": [testing.argument("other", {"path": "/srv/other/a.csv"})]},
+		{"targets": []},
+	] {
+		runlens.decision.verdict == "ask" with input as object.union(call, change) with data.runlens.rules as rules
+	}
+}

@@ -45,9 +45,27 @@ suits(target) if {
 	target.resolution == "absent"
 }
 
+suits(target) if {
+	target.kind == "directory"
+	target.access == "read"
+	target.position > 0 # a program gets its name, and finds there what its sandbox shows
+}
+
 # METADATA
 # title: The target lies in a root of the tool that allows its access
+# description: |
+#   An argument of a command may be another pattern's path, too, and lie in none of
+#   its roots; that is no matter once one pattern fits the command as a whole.
+under_a_root(target) if under_its_root(target)
+
 under_a_root(target) if {
+	target.position > 0
+	command_fits
+}
+
+# METADATA
+# title: The target lies in a root that was declared for it
+under_its_root(target) if {
 	some root in input.tool.roots
 	holds(root, target)
 }
@@ -58,11 +76,26 @@ under_a_root(target) if {
 holds(root, target) if {
 	startswith(target.path, root.prefix)
 	target.access in root.access
+	meant_for(root, target)
 }
 
 holds(root, target) if {
 	target.path == root.path
 	target.access in root.access
+	meant_for(root, target)
+}
+
+# METADATA
+# title: The root counts for this target
+# description: An argument of a command has the roots of its parameter alone, and no other target has those.
+meant_for(root, target) if {
+	root.param == ""
+	target.position == 0
+}
+
+meant_for(root, target) if {
+	root.param == target.param
+	target.position > 0
 }
 
 # METADATA
@@ -76,8 +109,20 @@ under_a_missing_root(target) if {
 	some root in input.tool.roots
 	root.exists == false
 	target.access in root.access
+	meant_for(root, target)
 	startswith(root.prefix, sprintf("%s/", [trim_suffix(target.path, "/")]))
-	startswith(sprintf("%s/", [target.requested]), sprintf("%s/", [trim_suffix(root.declared, "/")]))
+	_names(target, root)
+}
+
+_names(target, root) if startswith(
+	sprintf("%s/", [target.requested]),
+	sprintf("%s/", [trim_suffix(root.declared, "/")]),
+)
+
+# An argument counts from where the command works.
+_names(target, root) if {
+	target.position > 0
+	startswith(sprintf("%s/%s/", [input.command.dir, target.requested]), root.prefix)
 }
 
 # METADATA

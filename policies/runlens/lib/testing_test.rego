@@ -204,6 +204,8 @@ with_command(changed) := object.union(
 		"command": {
 			"present": true,
 			"argv": ["python", "-m", "unittest"],
+			"run": ["python", "-m", "unittest"],
+			"dir": "/srv/app",
 			"executable": {
 				"path": "/usr/bin/python3",
 				"resolution": "ok",
@@ -214,6 +216,41 @@ with_command(changed) := object.union(
 	}),
 	{"command": changed},
 )
+
+# A tool whose command takes a path in data/, and a call of it for data/a.csv.
+with_pattern(changed) := object.union(
+	object.union(with_command({"argv": ["wc", "data/a.csv"], "run": ["wc", "data/a.csv"]}), {
+		"tool": {
+			"commands": [],
+			"patterns": [[word("wc"), path_part("file", "data")]],
+			"roots": [root, argument_root("file", "data")],
+		},
+		"targets": [argument("file", {})],
+	}),
+	changed,
+)
+
+_part := {"kind": "word", "word": "", "arg": "", "root": "", "access": "", "values": [], "pattern": ""}
+
+word(text) := object.union(_part, {"word": text})
+
+path_part(arg, place) := object.union(_part, {"kind": "path", "arg": arg, "root": place, "access": "read"})
+
+choice_part(arg, values) := object.union(_part, {"kind": "choice", "arg": arg, "values": values})
+
+text_part(arg, pattern) := object.union(_part, {"kind": "text", "arg": arg, "pattern": pattern})
+
+# The root of a path argument, a folder of /srv/app.
+argument_root(arg, place) := object.union(root, {
+	"declared": place,
+	"path": sprintf("/srv/app/%s", [place]),
+	"prefix": sprintf("/srv/app/%s/", [place]),
+	"access": ["read"],
+	"param": arg,
+})
+
+# The last argument of a command of two, a path.
+argument(arg, changed) := object.union(target, object.union({"param": arg, "position": 2}, changed))
 
 # An approval of base that may be used.
 approval := {

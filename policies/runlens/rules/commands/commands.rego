@@ -7,12 +7,14 @@ import data.runlens.lib
 
 # METADATA
 # title: the command is not one of the tool's
+# description: Where a path of it is what is wrong, the families that look at paths say so.
 # custom:
 #   code: command_not_allowed
 #   message: "the command is not one of the tool's: {allowed}"
-deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "allowed": input.tool.commands}) if {
-	input.tool.operation == "execute"
-	not input.command.argv in input.tool.commands
+deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "allowed": lib.commands_in_words}) if {
+	lib.runs_commands
+	not lib.command_fits
+	not _explained
 }
 
 # METADATA
@@ -22,7 +24,18 @@ deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "all
 #   message: a tool that does {operation} runs no commands
 deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "operation": input.tool.operation}) if {
 	input.command.present == true
-	not input.tool.operation == "execute"
+	not lib.runs_commands
+}
+
+# METADATA
+# title: the working directory is not there
+# description: Without it nobody knows what a path of the command means.
+# custom:
+#   code: no_working_directory
+#   message: the directory that the tool works in can't be opened, or is not in the project
+deny contains lib.reason(rego.metadata.rule(), {}) if {
+	input.command.present == true
+	input.command.dir == ""
 }
 
 # METADATA
@@ -58,6 +71,7 @@ _causes contains "not executable" if not input.command.executable.executable
 _causes contains "inside the project" if {
 	input.command.executable.in_project
 	data.runlens.executables.refuse.in_project
+	not _bound
 }
 
 _causes contains "its group may change it" if {
@@ -68,4 +82,21 @@ _causes contains "its group may change it" if {
 _causes contains "everyone may change it" if {
 	input.command.executable.other_writable
 	data.runlens.executables.refuse.other_writable
+}
+
+# A program of the project that the manifest binds a tool to is protected from
+# every tool.
+_bound if {
+	input.command.executable.protected == "handler"
+	startswith(input.tool.handler, "exec:")
+}
+
+_explained if {
+	lib.command_is_spelt_right
+	lib.unclear_argument
+}
+
+_explained if {
+	lib.command_is_spelt_right
+	input.command.dir == ""
 }

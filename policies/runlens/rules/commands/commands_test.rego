@@ -5,9 +5,9 @@ import data.runlens.rules.commands
 
 _not_allowed(argv) := {
 	"code": "command_not_allowed",
-	"message": `the command is not one of the tool's: ["python", "-m", "unittest"]`,
+	"message": "the command is not one of the tool's: python -m unittest",
 	"param": "",
-	"detail": {"argv": argv, "allowed": [["python", "-m", "unittest"]]},
+	"detail": {"argv": argv, "allowed": ["python -m unittest"]},
 }
 
 _untrusted(causes) := {
@@ -52,18 +52,113 @@ test_empty_list_allows_nothing if {
 }
 
 test_no_command if {
-	call := testing.with_command({"present": false, "argv": [], "executable": {"path": "", "resolution": ""}})
+	call := testing.with_command({"present": false, "argv": [], "dir": "", "executable": {"path": "", "resolution": ""}})
 	commands.deny == {_not_allowed([])} with input as call
 }
 
+_runs_none(operation) := {
+	"code": "command_not_allowed",
+	"message": sprintf("a tool that does %s runs no commands", [operation]),
+	"param": "",
+	"detail": {"argv": ["python", "-m", "unittest"], "operation": operation},
+}
+
 test_tool_that_runs_no_commands if {
-	commands.deny == {{
-		"code": "command_not_allowed",
-		"message": "a tool that does compute runs no commands",
-		"param": "",
-		"detail": {"argv": ["python", "-m", "unittest"], "operation": "compute"},
-	}} with input as object.union(testing.with_command({}), {"tool": {"operation": "compute"}})
+	call := object.union(testing.with_command({}), {"tool": {"operation": "compute", "commands": []}})
+	commands.deny == {_runs_none("compute")} with input as call
 	commands.deny == set() with input as testing.base
+}
+
+# A tool of any operation may be bound to a program; its command is that program.
+test_tool_that_is_a_program if {
+	program := {"tool": {"operation": "read", "handler": "exec:tools/wc", "commands": [["tools/wc"]]}}
+	call := object.union(testing.with_command({"argv": ["tools/wc"]}), program)
+	commands.deny == set() with input as call
+
+	other := object.union(testing.with_command({"argv": ["tools/id"]}), program)
+	commands.deny == {_refused(["tools/id"], ["tools/wc"])} with input as other
+
+	no_command := object.union(testing.with_command({"present": false, "argv": [], "executable": {"resolution": ""}}), program)
+	commands.deny == {_refused([], ["tools/wc"])} with input as no_command
+}
+
+_refused(argv, allowed) := {
+	"code": "command_not_allowed",
+	"message": sprintf("the command is not one of the tool's: %s", [concat(", ", allowed)]),
+	"param": "",
+	"detail": {"argv": argv, "allowed": allowed},
+}
+
+test_pattern if {
+	commands.deny == set() with input as testing.with_pattern({})
+}
+
+test_pattern_of_another_shape if {
+	every argv in [["wc"], ["wc", "data/a.csv", "-l"], ["cat", "data/a.csv"], []] {
+		call := testing.with_pattern({"command": {"argv": argv}})
+		commands.deny == {_refused(argv, ["wc {file in data}"])} with input as call
+	}
+	none := testing.with_pattern({"targets": []})
+	commands.deny == {_refused(["wc", "data/a.csv"], ["wc {file in data}"])} with input as none
+}
+
+# The families that look at targets say what is wrong with a path.
+test_path_that_is_refused_elsewhere if {
+	every change in [{"path": "/srv/app/other"}, {"resolution": "not_found"}, {"kind": "fifo"}] {
+		call := testing.with_pattern({"targets": [testing.argument("file", change)]})
+		commands.deny == set() with input as call
+	}
+	misspelt := testing.with_pattern({"command": {"argv": ["cat", "x"]}, "targets": [testing.argument("file", {"path": "/etc"})]})
+	commands.deny == {_refused(["cat", "x"], ["wc {file in data}"])} with input as misspelt
+}
+
+_copy(from, to) := testing.with_pattern({
+	"tool": {
+		"patterns": [
+			[testing.word("cp"), testing.path_part("from", "a"), testing.path_part("to", "b")],
+			[testing.word("cp"), testing.path_part("from", "c"), testing.path_part("to", "d")],
+		],
+		"roots": [
+			testing.argument_root("from", "a"), testing.argument_root("to", "b"),
+			testing.argument_root("from", "c"), testing.argument_root("to", "d"),
+		],
+	},
+	"command": {"argv": ["cp", from, to]},
+	"targets": [
+		testing.argument("from", {"path": sprintf("/srv/app/%s", [from])}),
+		testing.argument("to", {"position": 3, "path": sprintf("/srv/app/%s", [to])}),
+	],
+})
+
+# Each path has a root that one pattern gives it, but no pattern gives all of them.
+test_paths_of_two_patterns if {
+	commands.deny == set() with input as _copy("a/x", "b/x")
+	commands.deny == set() with input as _copy("c/x", "d/x")
+	mixed := _refused(["cp", "a/x", "d/x"], ["cp {from in a} {to in b}", "cp {from in c} {to in d}"])
+	commands.deny == {mixed} with input as _copy("a/x", "d/x")
+}
+
+_homeless := {
+	"code": "no_working_directory",
+	"message": "the directory that the tool works in can't be opened, or is not in the project",
+	"param": "",
+	"detail": {},
+}
+
+test_no_working_directory if {
+	commands.deny == {_homeless} with input as testing.with_command({"dir": ""})
+	commands.deny == {_homeless} with input as testing.with_pattern({"command": {"dir": ""}, "targets": []})
+	commands.deny == {_homeless, _not_allowed(["id"])} with input as testing.with_command({"dir": "", "argv": ["id"]})
+}
+
+test_no_program if {
+	call := testing.with_command({"argv": [], "executable": {"resolution": "not_found"}})
+	commands.deny == {_not_allowed([]), {
+		"code": "executable_not_found",
+		"message": "no program  in the manifest's path (not_found)",
+		"param": "",
+		"detail": {"program": "", "resolution": "not_found"},
+	}} with input as call
 }
 
 test_program_that_is_not_there if {
@@ -78,16 +173,6 @@ test_program_that_is_not_there if {
 	}
 }
 
-test_no_program if {
-	call := testing.with_command({"argv": [], "executable": {"resolution": "not_found"}})
-	commands.deny == {_not_allowed([]), {
-		"code": "executable_not_found",
-		"message": "no program  in the manifest's path (not_found)",
-		"param": "",
-		"detail": {"program": "", "resolution": "not_found"},
-	}} with input as call
-}
-
 test_untrusted_programs if {
 	commands.deny == {_untrusted({"not a file"})} with input as _program({"kind": "directory"})
 	commands.deny == {_untrusted({"not executable"})} with input as _program({"executable": false})
@@ -97,6 +182,18 @@ test_untrusted_programs if {
 		"in_project": true,
 		"other_writable": true,
 	})
+}
+
+# The manifest names it, and no tool may change it.
+test_program_of_the_project if {
+	bound := {"tool": {"handler": "exec:tools/wc", "commands": [["python", "-m", "unittest"]]}}
+	mine := _program({"in_project": true, "protected": "handler"})
+	commands.deny == set() with input as object.union(mine, bound)
+	commands.deny == {_untrusted({"inside the project"})} with input as mine
+	commands.deny == {_untrusted({"inside the project"})} with input as object.union(_program({"in_project": true}), bound)
+
+	open := _program({"in_project": true, "protected": "handler", "other_writable": true})
+	commands.deny == {_untrusted({"everyone may change it"})} with input as object.union(open, bound)
 }
 
 test_what_makes_a_program_untrusted_is_data if {

@@ -40,7 +40,11 @@ deny contains lib.reason(rego.metadata.rule(), {
 	"param": target.param,
 	"access": target.access,
 	"requested": target.requested,
-	"roots": [root.declared | some root in input.tool.roots; target.access in root.access],
+	"roots": [root.declared |
+		some root in input.tool.roots
+		target.access in root.access
+		lib.meant_for(root, target)
+	],
 }) if {
 	some target in input.targets
 	lib.outside(target)

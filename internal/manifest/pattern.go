@@ -1,10 +1,10 @@
 package manifest
 
 import (
+	"errors"
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"strings"
 )
 
 // pattern reads the regular expression of an argument, and returns it anchored
@@ -28,7 +28,11 @@ func anchored(expr string) string { return "^(?:" + expr + ")$" }
 func patternTrouble(expr string, endOfOptions bool) (cause, fix string) {
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		return "is no regular expression: " + printable(strings.TrimPrefix(err.Error(), "error parsing regexp: ")), ""
+		why := "it cannot be read"
+		if e := (*syntax.Error)(nil); errors.As(err, &e) {
+			why = e.Code.String() + " " + quoted(e.Expr)
+		}
+		return "is no regular expression: " + why, "RE2 reads it: no look-around, no back-references"
 	}
 	whole, err := regexp.Compile(anchored(expr))
 	if err != nil {

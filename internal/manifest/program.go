@@ -51,7 +51,7 @@ func (l *loader) program(d *draft, n *node) bool {
 // programTrouble says why a text names no program, and what to do.
 func programTrouble(name string) (cause, fix string) {
 	switch {
-	case name == "":
+	case name == "" || name == ".":
 		return "names no program", `"exec:NAME" is looked up in path, "exec:./NAME" lies in the project`
 	case strings.ContainsFunc(name, isControl):
 		return "holds NUL or a control character", ""
@@ -71,9 +71,9 @@ func programTrouble(name string) (cause, fix string) {
 		return "is a pattern", "name one program"
 	}
 	// "./NAME" is not "NAME": the one lies in the project, the other in path.
-	plain := strings.TrimPrefix(name, "./")
-	if plain == "." || path.Clean(plain) != plain {
-		return "is not plain", "write " + quoted(programPrefix+"./"+path.Clean(plain))
+	plain := path.Clean(name)
+	if plain == "." || name != plain && name != "./"+plain {
+		return "is not plain", "write " + quoted(programPrefix+"./"+plain)
 	}
 	return "", ""
 }

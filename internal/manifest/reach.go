@@ -134,7 +134,7 @@ func (d *skillDraft) obstacle(artifact string, called []named) string {
 		}
 		seen[t.name] = true
 		cause, writes := d.l.writing(tool, artifact)
-		if writes && cause == "" && tool.Operation == facts.Execute {
+		if writes && cause == "" && tool.runsCommand() {
 			return ""
 		}
 		folders = folders || writes && tool.CreateParents
@@ -157,7 +157,7 @@ func (d *skillDraft) obstacle(artifact string, called []named) string {
 // artifact; "" when it can.
 func (l *loader) writing(t *Tool, artifact string) (cause string, writes bool) {
 	full := artifactDir + "/" + artifact
-	if t.Operation == facts.Execute {
+	if t.runsCommand() {
 		// What a program writes is its own affair; only roots limit it.
 		return "", t.mayWrite(full)
 	}
@@ -172,6 +172,10 @@ func (l *loader) writing(t *Tool, artifact string) (cause string, writes bool) {
 	}
 	return cause, writes
 }
+
+// runsCommand tells whether calls of the tool run a program that sees its roots.
+// A handler that is a program sees the targets of the call alone.
+func (t *Tool) runsCommand() bool { return t.Operation == facts.Execute && t.Program == "" }
 
 func (l *loader) targetObstacle(t *Tool, target Target, artifact, full string) string {
 	if h := l.handlers[t.Handler]; h != nil && len(h.Suffixes) > 0 &&
@@ -232,7 +236,7 @@ func (t *Tool) targetsReads() bool {
 
 // mayRead tells whether a call of the tool may read or list a path of the project.
 func (t *Tool) mayRead(full string) bool {
-	if t.Operation == facts.Execute || (t.Handler == External || t.Program != "") && len(t.Targets) == 0 {
+	if t.runsCommand() || t.Program != "" && t.Sandbox == "none" || t.Handler == External && len(t.Targets) == 0 {
 		return true // what another program reads is its own affair
 	}
 	return slices.ContainsFunc(t.Targets, func(g Target) bool {

@@ -57,6 +57,14 @@ func TestReach(t *testing.T) {
 		{`"operation":"execute","commands":[["make"]]`, "a.txt", false},
 		{`"operation":"execute","commands":[["make"]],"roots":["."]`, "deep/a.txt", true},
 		{`"operation":"execute","commands":[["make"]],"roots":["out"]`, "a.txt", false},
+		{`"operation":"execute","commands":[["make",{"arg":"x","root":"out"}]],"roots":[".","out"]`, "a.txt", true},
+		{`"operation":"execute","handler":"exec:make"`, "a.txt", false},
+		{`"operation":"execute","handler":"exec:make","roots":["."]`, "a.txt", false}, // it sees no roots
+		{`"operation":"execute","handler":"exec:make","roots":["."],"targets":[{"param":"p","access":"write"}]`, "a.txt", true},
+		{`"operation":"execute","handler":"exec:make","roots":["."],"targets":[{"param":"p","access":"write"}]`, "deep/a.txt", false},
+		{`"operation":"write","handler":"exec:x"`, "a.txt", true},
+		{`"operation":"write","handler":"exec:x","roots":["out"]`, "a.txt", false},
+		{`"operation":"read","handler":"exec:x","roots":["."]`, "a.txt", false},
 	} {
 		_, err := Load([]Source{
 			{Name: "tools.json", Data: []byte(`{"schema_version":1,"tools":{"t":{` + c.tool + `}}}`)},
@@ -107,6 +115,11 @@ func TestReachOfInputs(t *testing.T) {
 		{`"operation":"write","roots":["data"]`, "data/a.csv", false},
 		{`"operation":"execute","commands":[["make"]]`, "a.csv", true},
 		{`"operation":"compute","handler":"external","input_schema":{"type":"object"}`, "a.csv", true},
+		{`"operation":"compute","handler":"exec:x"`, "a.csv", false},
+		{`"operation":"compute","handler":"exec:x","sandbox":"none"`, "a.csv", true},
+		{`"operation":"execute","handler":"exec:x","roots":["."]`, "a.csv", false},
+		{`"operation":"read","handler":"exec:x"`, "a.csv", false},
+		{`"operation":"read","handler":"exec:x","roots":["."]`, "a.csv", true},
 	} {
 		_, err := Load([]Source{
 			{Name: "tools.json", Data: []byte(`{"schema_version":1,"tools":{"t":{` + c.tool + `}}}`)},

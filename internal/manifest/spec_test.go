@@ -43,6 +43,31 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
+// TestSpecsOfPrograms: a model learns what it may fill in, and never where it
+// may lie, what runs or what that gets.
+func TestSpecsOfPrograms(t *testing.T) {
+	set := load(t, "tools.json", `{"schema_version":1,"tools":{
+		"run":{"operation":"execute","commands":[["secret-word",{"arg":"path","root":"secret-root/a"},{"arg":"mode","values":["fast"]},{"arg":"n","pattern":"[0-9]+"}]],
+			"roots":["secret-root"],"dir":"secret-dir","env":{"A":"secret-value"},"network":"private","limits":{"processes":4242}},
+		"count":{"operation":"read","handler":"exec:secret-program"}}}`)
+	for _, format := range SpecFormats() {
+		got, err := set.Specs(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, hidden := range []string{"secret", "4242", "private", "exec:", "roots", "operation"} {
+			if strings.Contains(string(got), hidden) {
+				t.Errorf("%s shows %s:\n%s", format, hidden, got)
+			}
+		}
+		for _, shown := range []string{`"fast"`, `"^(?:[0-9]+)$"`, "a path, counted from the working directory"} {
+			if !strings.Contains(string(got), shown) {
+				t.Errorf("%s lacks %s:\n%s", format, shown, got)
+			}
+		}
+	}
+}
+
 func TestSpecsOfNothing(t *testing.T) {
 	set := load(t, "tools.json", `{"schema_version":1,"tools":{}}`)
 	for format, want := range map[string]string{

@@ -55,8 +55,8 @@ func (p *proposal) argv() []string {
 }
 
 // openDir opens the directory that the tool's program works in, and returns its
-// canonical path; "" when it is no directory of the project, or nobody may look
-// into it.
+// canonical path; "" when it is no directory of the project, or in a protected
+// place, whatever links lead there.
 func (p *proposal) openDir() string {
 	dir := p.tool.Dir
 	if dir == "" {
@@ -64,8 +64,11 @@ func (p *proposal) openDir() string {
 	}
 	o := p.x.resolver.Resolve(resolve.Request{Access: facts.Execute, Raw: dir, Requested: dir})
 	f := &o.Facts
-	secret := f.Protected == facts.ProtectedRun || f.Protected == facts.ProtectedKey
-	if f.Resolution != facts.OK || f.Kind != facts.Directory || !f.InProject || secret {
+	refused := f.Resolution != facts.OK || f.Kind != facts.Directory || !f.InProject || f.Protected != ""
+	if !refused && p.tool.Dir != "" {
+		refused = slices.ContainsFunc(p.x.resolver.Shadowed(), func(place string) bool { return within(f.Path, place) })
+	}
+	if refused {
 		o.Close()
 		return ""
 	}

@@ -24,8 +24,7 @@ _declares_commands if input.tool.patterns[0]
 command_fits if input.command.argv in input.tool.commands
 
 command_fits if {
-	some pattern in input.tool.patterns
-	_instance(pattern)
+	some pattern in spelt_patterns
 	every position, part in pattern {
 		_placed(part, position + 1)
 	}
@@ -36,10 +35,14 @@ command_fits if {
 # description: Where its paths lead is another question.
 command_is_spelt_right if input.command.argv in input.tool.commands
 
-command_is_spelt_right if {
+command_is_spelt_right if spelt_patterns[0]
+
+# METADATA
+# title: The patterns that the command is an instance of by its text
+spelt_patterns := [pattern |
 	some pattern in input.tool.patterns
 	_instance(pattern)
-}
+]
 
 _instance(pattern) if {
 	count(pattern) > 0

@@ -111,6 +111,7 @@ test_root_of_another_pattern if {
 	lib.command_fits with input as _wc("-c", "logs/a")
 	not lib.command_fits with input as _wc("-l", "logs/a")
 	not lib.command_fits with input as _wc("-c", "data/a")
+	lib.unclear_argument with input as _wc("-c", "data/a")
 }
 
 test_commands_in_words if {

@@ -87,15 +87,21 @@ holds(root, target) if {
 
 # METADATA
 # title: The root counts for this target
-# description: An argument of a command has the roots of its parameter alone, and no other target has those.
+# description: |
+#   An argument of a command has the roots alone that patterns name for it which the
+#   command fits by its text, and no other target has those.
 meant_for(root, target) if {
 	root.param == ""
 	target.position == 0
 }
 
 meant_for(root, target) if {
-	root.param == target.param
 	target.position > 0
+	root.param == target.param
+	some pattern in spelt_patterns
+	part := pattern[target.position - 1]
+	part.arg == target.param
+	part.root == root.declared
 }
 
 # METADATA

@@ -9,18 +9,39 @@ _read := object.union(testing.target, {"param": "file"})
 
 test_roots_of_an_argument if {
 	own := testing.argument_root("file", "data")
-	lib.meant_for(own, _argument({}))
-	lib.meant_for(testing.root, _read)
-	not lib.meant_for(testing.root, _argument({}))
-	not lib.meant_for(own, _read)
-	not lib.meant_for(testing.argument_root("other", "data"), _argument({}))
+	every pair in [[own, _argument({})], [testing.root, _read]] {
+		lib.meant_for(pair[0], pair[1]) with input as testing.with_pattern({})
+		lib.holds(pair[0], pair[1]) with input as testing.with_pattern({})
+	}
+	every pair in [
+		[testing.root, _argument({})],
+		[own, _read],
+		[testing.argument_root("other", "data"), _argument({})],
+		[own, _argument({"position": 1})],
+		[own, _argument({"position": 3})],
+		[own, _argument({"param": "other"})],
+		[testing.argument_root("other", "data"), _argument({"param": "other"})],
+		[testing.argument_root("file", "logs"), _argument({})],
+	] {
+		not lib.meant_for(pair[0], pair[1]) with input as testing.with_pattern({})
+		not lib.holds(pair[0], pair[1]) with input as testing.with_pattern({})
+	}
+	lib.holds(own, _argument({"path": "/srv/app/data"})) with input as testing.with_pattern({})
+	every change in [{"path": "/srv/app/data2"}, {"access": "write"}] {
+		not lib.holds(own, _argument(change)) with input as testing.with_pattern({})
+	}
+	not lib.holds(own, object.union(_read, {"path": "/srv/app/data"})) with input as testing.with_pattern({})
+}
 
-	lib.holds(own, _argument({}))
-	lib.holds(own, _argument({"path": "/srv/app/data"}))
-	not lib.holds(own, _argument({"path": "/srv/app/data2"}))
-	not lib.holds(own, _argument({"access": "write"}))
-	not lib.holds(own, object.union(_read, {"path": "/srv/app/data"}))
-	not lib.holds(own, _read)
+# Two patterns name the same parameter; the text says which of them is meant.
+test_root_of_a_pattern_that_is_not_meant if {
+	other := [testing.word("cat"), testing.path_part("file", "logs")]
+	roots := [testing.argument_root("file", "data"), testing.argument_root("file", "logs")]
+	call := testing.with_pattern({"tool": {"patterns": [[testing.word("wc"), testing.path_part("file", "data")], other], "roots": roots}})
+	not lib.outside(_argument({})) with input as call
+
+	logs := _argument({"path": "/srv/app/logs/a"})
+	lib.outside(logs) with input as object.union(call, {"targets": [logs]})
 }
 
 test_folders_suit_an_argument_that_is_read if {
@@ -43,7 +64,10 @@ test_argument_of_a_pattern_that_does_not_fit if {
 	lib.outside(object.union(other, {"position": 0, "path": "/etc"})) with input as call
 }
 
-_missing(root) := testing.with_pattern({"tool": {"roots": [object.union(testing.argument_root("file", "ws/tests"), root)]}})
+_missing(root) := testing.with_pattern({"tool": {
+	"patterns": [[testing.word("wc"), testing.path_part("file", "ws/tests")]],
+	"roots": [object.union(testing.argument_root("file", "ws/tests"), root)],
+}})
 
 # The root is not there yet, which is not the same as a place outside.
 test_argument_meant_for_a_root_that_is_missing if {

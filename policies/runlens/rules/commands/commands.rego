@@ -32,7 +32,7 @@ deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "ope
 # description: Without it nobody knows what a path of the command means.
 # custom:
 #   code: no_working_directory
-#   message: the directory that the tool works in can't be opened, or is not in the project
+#   message: "the directory that the tool works in can't be opened: it is not there, not in the project, or in a place of policies, manifests, runs or keys"
 deny contains lib.reason(rego.metadata.rule(), {}) if {
 	input.command.present == true
 	input.command.dir == ""

@@ -140,7 +140,7 @@ test_paths_of_two_patterns if {
 
 _homeless := {
 	"code": "no_working_directory",
-	"message": "the directory that the tool works in can't be opened, or is not in the project",
+	"message": "the directory that the tool works in can't be opened: it is not there, not in the project, or in a place of policies, manifests, runs or keys",
 	"param": "",
 	"detail": {},
 }

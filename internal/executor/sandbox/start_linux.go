@@ -209,6 +209,9 @@ func newPlace(r Root, write bool) (place, error) {
 	if err := unix.Fstat(int(r.Handle.Fd()), &st); err != nil {
 		return place{}, fail(ErrSpec, fmt.Sprintf("stat the handle of %.200q", r.Path), err)
 	}
+	if st.Nlink == 0 { // it has been replaced or removed, and can't be mounted
+		return place{}, &Error{Kind: ErrChanged, Step: fmt.Sprintf("open %.200q", r.Path), Note: "it is not there any more"}
+	}
 	kind := st.Mode & unix.S_IFMT
 	return place{Path: []byte(r.Path), Write: write, Dev: uint64(st.Dev), Ino: st.Ino, Kind: kind, Folder: kind == unix.S_IFDIR}, nil
 }

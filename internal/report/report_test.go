@@ -93,10 +93,37 @@ func TestTextNamesCommandsThatAreAllowed(t *testing.T) {
 	r := report.Result{
 		Source: "a.json", Tool: "run_tests", Effect: engine.Deny,
 		Reasons: []engine.Reason{{Code: "command_not_allowed", Message: "no"}},
-		Facts:   &facts.Input{Tool: &facts.Tool{Commands: [][]string{{"python", "-m", "unittest"}, {"make"}}}},
+		Facts: &facts.Input{Tool: &facts.Tool{
+			Commands: [][]string{{"python", "-m", "unittest"}, {"make"}},
+			Patterns: [][]facts.Part{{{Kind: facts.Word, Word: "wc"}, {Kind: facts.Path, Arg: "file", Root: "data", Access: facts.Read}}},
+		}},
 	}
-	if got := string(report.Text([]report.Result{r})); !strings.Contains(got, "    allowed  python -m unittest; make\n") {
+	if got := string(report.Text([]report.Result{r})); !strings.Contains(got, "    allowed  python -m unittest; make; wc {file in data}\n") {
 		t.Errorf("the allowed commands are not named:\n%s", got)
+	}
+}
+
+// The path of a command has roots of its own, and the tool's other targets don't
+// have those.
+func TestTextNamesRootsOfAnArgument(t *testing.T) {
+	r := report.Result{
+		Source: "a.json", Tool: "run_tests", Effect: engine.Deny,
+		Reasons: []engine.Reason{{Code: "outside_roots", Param: "file", Message: "no", Detail: map[string]any{"roots": []any{"data"}}}},
+		Facts: &facts.Input{
+			Targets: []facts.Target{{Param: "file", Position: 2, Access: facts.Read}, {Param: "path", Access: facts.Read}},
+			Tool: &facts.Tool{Roots: []facts.Root{
+				{Declared: "ws", Access: []string{facts.Read}, Exists: true},
+				{Declared: "data", Access: []string{facts.Read}, Exists: true, Param: "file"},
+				{Declared: "logs", Access: []string{facts.Read}, Exists: true, Param: "file"},
+				{Declared: "more", Access: []string{facts.Read}, Exists: true, Param: "other"},
+			}},
+		},
+	}
+	for param, want := range map[string]string{"file": "data/", "path": "ws/"} {
+		r.Reasons[0].Param = param
+		if got := string(report.Text([]report.Result{r})); !strings.Contains(got, "    allowed  "+want+"\n") {
+			t.Errorf("%s: the allowed roots are not %s:\n%s", param, want, got)
+		}
 	}
 }
 

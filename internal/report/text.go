@@ -116,26 +116,32 @@ func allowance(in *facts.Input, given engine.Reason) string {
 	case in == nil || in.Tool == nil:
 		return ""
 	case given.Code == "outside_roots":
-		return rootsFor(in, given.Param)
+		return rootsFor(in, given)
 	case given.Code == "command_not_allowed":
-		var commands []string
-		for _, argv := range in.Tool.Commands {
-			commands = append(commands, strings.Join(argv, " "))
-		}
-		return strings.Join(commands, "; ")
+		return strings.Join(in.Tool.CommandLines(), "; ")
 	}
 	return ""
 }
 
-// rootsFor lists the roots that allow the access of a target.
-func rootsFor(in *facts.Input, param string) string {
-	i := slices.IndexFunc(in.Targets, func(t facts.Target) bool { return t.Param == param })
+// rootsFor lists the roots that allow the access of the target that a reason is
+// about. An argument of a command has roots of its own, of which the reason names
+// those of the patterns that the command is meant to fit.
+func rootsFor(in *facts.Input, given engine.Reason) string {
+	i := slices.IndexFunc(in.Targets, func(t facts.Target) bool { return t.Param == given.Param })
 	if i < 0 {
 		return ""
 	}
+	own := ""
+	if in.Targets[i].Position > 0 {
+		own = given.Param
+	}
+	named, known := given.Detail["roots"].([]any)
 	var roots []string
 	for _, root := range in.Tool.Roots {
-		if !slices.Contains(root.Access, in.Targets[i].Access) {
+		if !slices.Contains(root.Access, in.Targets[i].Access) || root.Param != own {
+			continue
+		}
+		if own != "" && known && !slices.Contains(named, any(root.Declared)) {
 			continue
 		}
 		shown := strings.TrimSuffix(root.Declared, "/") + "/"

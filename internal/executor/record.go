@@ -401,6 +401,9 @@ func (p *proposal) result() *ToolResult {
 		known := p.x.cfg.Engine.Reason(e.Code, e.Message, "", nil)
 		r.Status, r.ErrorCode, r.ErrorMessage, r.Retryable = StatusFailed, e.Code, e.Message, known.Retryable
 		r.Output, r.Reason, r.Reasons = e.Output, e.Code, []engine.Reason{known}
+		if p.told != nil {
+			r.Observation = e.Observation
+		}
 	}
 	return r
 }

@@ -1,6 +1,9 @@
 package handlers
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // capture keeps the head and the tail of what is written to it, and counts all
 // of it: a flood costs time, not memory. It is safe for concurrent use.
@@ -45,15 +48,23 @@ func (c *capture) Write(p []byte) (int, error) {
 
 // text is what was kept, made visible, with a mark where something is missing.
 func (c *capture) text() (text string, total int64, cut bool) {
+	head, tail, missing := c.kept()
+	total = missing + int64(len(head)+len(tail))
+	if missing == 0 {
+		return visible(string(head) + string(tail)), total, false
+	}
+	rest := string(tail)
+	rest = rest[wholeTail(rest, 0):]
+	head = head[:wholeEnd(head)]
+	missing = total - int64(len(head)) - int64(len(rest))
+	return visible(string(head)) + cutMark(missing, total) + visible(rest), total, true
+}
+
+// kept is the head and the tail as they came, and how many bytes between them are
+// missing.
+func (c *capture) kept() (head, tail []byte, missing int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	tail := string(c.tail[c.next:]) + string(c.tail[:c.next])
-	missing := c.total - int64(len(c.head)) - int64(len(tail))
-	if missing == 0 {
-		return visible(string(c.head) + tail), c.total, false
-	}
-	head := string(c.head[:wholeEnd(c.head)])
-	tail = tail[wholeTail(tail, 0):]
-	missing = c.total - int64(len(head)) - int64(len(tail))
-	return visible(head) + cutMark(missing, c.total) + visible(tail), c.total, true
+	tail = slices.Concat(c.tail[c.next:], c.tail[:c.next])
+	return slices.Clone(c.head), tail, c.total - int64(len(c.head)) - int64(len(tail))
 }

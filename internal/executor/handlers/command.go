@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -67,7 +66,8 @@ func runCommand(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
 	if limit <= 0 {
 		limit = DefaultOutput
 	}
-	stdout, stderr := newCapture(limit), newCapture(limit)
+	out := newPrinted(limit)
+	stdout, stderr := out.writers()
 	begin := time.Now()
 	var end ending
 	var err error
@@ -86,11 +86,14 @@ func runCommand(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
 	if err != nil {
 		return Result{}, objectError("run command", err)
 	}
-	output, truncated := describeCommand(end, stdout, stderr, time.Since(begin))
+	output, truncated := describeCommand(end, out.stdout, out.stderr, time.Since(begin))
+	text := out.both.String()
 	if err := interrupted(ctx, end, output); err != nil {
-		return Result{}, err
+		e := typed("run_tests", err)
+		e.Observation = text
+		return Result{}, e
 	}
-	return Result{Output: output, Truncated: truncated, Observation: commandText(end, output)}, nil
+	return Result{Output: output, Truncated: truncated, Observation: commandText(end, output, text)}, nil
 }
 
 func describeCommand(end ending, stdout, stderr *capture, took time.Duration) (map[string]any, bool) {
@@ -123,8 +126,8 @@ func interrupted(ctx context.Context, end ending, output map[string]any) error {
 	return &Error{Code: CodeFailed, Output: output, Message: "run command: the caller cancelled it" + note}
 }
 
-// commandText is the result as a person would paste it.
-func commandText(end ending, output map[string]any) string {
+// commandText is how the command ended, and what it printed.
+func commandText(end ending, output map[string]any, printed string) string {
 	var b strings.Builder
 	if end.signal != "" {
 		fmt.Fprintf(&b, "ended by %s after %d ms\n", end.signal, output["duration_ms"])
@@ -134,15 +137,6 @@ func commandText(end ending, output map[string]any) string {
 	if end.ended > 0 {
 		fmt.Fprintf(&b, "(processes left running were ended: %d)\n", end.ended)
 	}
-	for _, name := range []string{"stdout", "stderr"} {
-		text := output[name].(string)
-		if text == "" {
-			continue
-		}
-		fmt.Fprintf(&b, "--- %s\n%s", name, text)
-		if !strings.HasSuffix(text, "\n") {
-			io.WriteString(&b, "\n")
-		}
-	}
+	b.WriteString(printed)
 	return b.String()
 }

@@ -136,10 +136,11 @@ const (
 
 // Error is a handler that did not work. The zero Error is a handler_failed.
 type Error struct {
-	Code    string         // one of the codes above
-	Message string         // holds no argument values
-	Output  map[string]any // what was printed so far; nil when the handler prints nothing
-	Written []Written      // what was put in place before it failed, and is there
+	Code        string         // one of the codes above
+	Message     string         // holds no argument values
+	Output      map[string]any // what was printed so far; nil when the handler prints nothing
+	Observation string         // Output as text for the model, uncut; "" stands for Output as JSON
+	Written     []Written      // what was put in place before it failed, and is there
 }
 
 func (e *Error) Error() string { return e.Message }

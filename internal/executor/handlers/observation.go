@@ -33,15 +33,16 @@ func outputText(output any) string {
 }
 
 // preview keeps two thirds of the limit from the head and the rest from the
-// tail, whole characters both.
+// tail, whole characters both. A line of a transcript that the cut goes through is
+// taken up with its label.
 func preview(text string, limit int) (string, bool) {
 	if len(text) <= limit {
 		return text, false
 	}
 	limit = max(limit, 0)
 	head := text[:wholeHead(text, limit-limit/3)]
-	tail := text[wholeTail(text, len(text)-limit/3):]
-	return head + cutMark(int64(len(text)-len(head)-len(tail)), int64(len(text))) + tail, true
+	rest := wholeTail(text, len(text)-limit/3)
+	return head + cutMark(int64(rest-len(head)), int64(len(text))) + takeUp(text, rest), true
 }
 
 // cutMark stands where text was taken out.
@@ -109,8 +110,9 @@ func plain(text string) bool {
 	return true
 }
 
-// deceives names the characters that act on a terminal (C1), reorder what is
-// read (bidirectional controls) or carry text that nobody sees (tags). Joiners
+// deceives names the characters that act on a terminal (C1), end a line in some
+// places and not in others, reorder what is read (bidirectional controls) or carry
+// text that nobody sees (tags, annotations). Joiners
 // and variation selectors are left alone: real scripts and emoji need them.
 func deceives(r rune) bool {
 	switch {
@@ -118,6 +120,9 @@ func deceives(r rune) bool {
 	case r == 0x200e || r == 0x200f || r == 0x061c:
 	case r >= 0x202a && r <= 0x202e:
 	case r >= 0x2066 && r <= 0x2069:
+	case r == 0x2028 || r == 0x2029: // some show these as the ends of lines
+	case r >= 0x206a && r <= 0x206f:
+	case r >= 0xfff9 && r <= 0xfffb:
 	case r == 0xfeff:
 	case r >= 0xe0000 && r <= 0xe007f:
 	default:

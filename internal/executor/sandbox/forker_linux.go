@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,6 +28,7 @@ import (
 const (
 	forkerName = "runlens-forker" // argv[0]
 	forkerFD   = 3                // its socket to the Launcher
+	aheadAfter = time.Millisecond // quiet, before one is made ahead: the last one's start has the processors first
 )
 
 // What the forker is asked for, with two numbers. An answer is an error number, 0
@@ -54,10 +56,11 @@ var firstCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_READ_SEARCH, unix.CAP
 
 // forking is the forker.
 type forking struct {
-	who   identity
-	null  *os.File
-	mount *os.File // tells whether the mounts have changed
-	next  *first   // made ahead; nil: none
+	who    identity
+	null   *os.File
+	mount  *os.File // tells whether the mounts have changed
+	served bool     // a first process was asked for
+	next   *first   // made ahead; nil: none
 }
 
 // first is a first process that waits for its order.
@@ -94,8 +97,12 @@ func fork() {
 	end()
 }
 
-// serve answers one request. Only what breaks the socket is an error.
+// serve answers one request, and makes a first process ahead when there is none
+// and no other request has come meanwhile. Only what breaks the socket is an error.
 func (f *forking) serve() error {
+	if f.next == nil && f.served && !readable(forkerFD, aheadAfter) {
+		f.next, _ = f.make() // a failure comes again, and to be told, with the request
+	}
 	var text [12]byte
 	n, _, err := receiveRights(forkerFD, text[:], 0)
 	if err != nil {
@@ -107,6 +114,7 @@ func (f *forking) serve() error {
 	word := func(i int) uint32 { return binary.NativeEndian.Uint32(text[4*i:]) }
 	switch word(0) {
 	case askFirst:
+		f.served = true
 		return f.first()
 	case askOwners:
 		ns, err := newUserNamespace(int(word(1)), int(word(2)))
@@ -127,12 +135,12 @@ func refuse(err error) error {
 	return sendRights(forkerFD, encode(uint32(errno), 0), nil)
 }
 
-// first hands a first process over, and makes the next. One made before the mounts
-// of the machine changed sees them as they were, and isn't used.
+// first hands a first process over. One made ahead, before the mounts of the machine
+// changed, sees them as they were, and isn't used.
 func (f *forking) first() error {
 	next := f.next
 	f.next = nil
-	if next != nil && (f.mountsChanged() || next.ended()) {
+	if next != nil && (f.mountsChanged() || readable(next.pidfd, 0)) {
 		next.close()
 		next = nil
 	}
@@ -145,9 +153,6 @@ func (f *forking) first() error {
 	}
 	err := sendRights(forkerFD, encode(0, uint32(next.pid)), []int{next.pidfd, next.control})
 	next.close()
-	if err == nil {
-		f.next, _ = f.make()
-	}
 	return err
 }
 
@@ -158,8 +163,9 @@ func (f *forking) mountsChanged() bool {
 	return err != nil || n > 0
 }
 
-func (f *first) ended() bool {
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(f.pidfd), Events: unix.POLLIN}}, 0)
+// readable waits so long until a descriptor is; a pidfd is at the process's end.
+func readable(fd int, wait time.Duration) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(wait.Milliseconds()))
 	return err != nil || n > 0
 }
 

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"runtime"
@@ -48,7 +49,7 @@ func firstMain(fold func(string) string) {
 	debug.SetGCPercent(-1)
 	settleSignals()
 	s := &stage{fold: fold}
-	err := s.shut()
+	err := s.ready()
 	given, takeErr := takeRights(controlFD)
 	if takeErr != nil {
 		end() // there will be no order
@@ -80,18 +81,19 @@ func end() {
 type stage struct {
 	order
 	fold    func(string) string
-	root    int   // the new root directory
-	program int   // a mount of the program
-	opened  []int // the files of Open
+	own     map[string]string // namespaces
+	root    int               // the new root directory
+	program int               // a mount of the program
+	opened  []int             // the files of Open
 }
 
-// shut closes what this process was not handed, and itself to others: the program
-// must not see it in /proc.
-func (s *stage) shut() error {
+// ready does what needs no order. It closes what this process was not handed, and
+// itself to others: the program must not see it in /proc.
+func (s *stage) ready() (err error) {
 	if err := closed(); err != nil {
 		return unavailable("hide the first process", err)
 	}
-	err := closeInherited(controlFD + 1)
+	err = closeInherited(controlFD + 1)
 	if err == nil {
 		err = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	}
@@ -101,7 +103,10 @@ func (s *stage) shut() error {
 	if err := unix.Sethostname([]byte("sandbox")); err != nil {
 		return unavailable("name the host", err)
 	}
-	return nil
+	if s.own, err = ownNamespaces(); err != nil {
+		return unavailable("read the namespaces", err)
+	}
+	return json.Unmarshal([]byte("{}"), &order{}) // it learns the types
 }
 
 // adopt puts the descriptors that came in the place of their numbers in the order.
@@ -171,12 +176,8 @@ func (s *stage) run() error {
 
 // isolated makes sure that no namespace is the starting process's.
 func (s *stage) isolated() error {
-	own, err := ownNamespaces()
-	if err != nil {
-		return unavailable("read the namespaces", err)
-	}
 	for _, name := range namespaces {
-		if own[name] == s.Namespaces[name] {
+		if s.own[name] == "" || s.own[name] == s.Namespaces[name] {
 			return &Error{Kind: ErrUnavailable, Step: "look at the namespaces", Note: "the " + name + " namespace is the host's"}
 		}
 	}

@@ -1,0 +1,514 @@
+package executor_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/executor"
+	"github.com/runlens/runlens/internal/executor/handlers"
+	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/ledger"
+)
+
+// levels of isolation that programs are tested under.
+var levels = []string{"full", "none"}
+
+// program puts a shell script into the project, where it is a program.
+func program(t testing.TB, project, name, script string) {
+	t.Helper()
+	write(t, project, name, "#!/bin/sh\n"+script)
+	if err := os.Chmod(filepath.Join(project, name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// served opens an executor whose tools programs serve. Each declaration is that
+// of one tool after its name; LEVEL in it becomes level.
+func served(t testing.TB, project, level string, declared map[string]string, change func(*executor.Config)) *executor.Executor {
+	t.Helper()
+	if level == "full" {
+		isolated(t)
+	}
+	var list []string
+	for name, text := range declared {
+		list = append(list, fmt.Sprintf("%q:%s", name, strings.ReplaceAll(text, "LEVEL", level)))
+	}
+	slices.Sort(list)
+	set := tools(t, `{"schema_version":1,"tools":{`+strings.Join(list, ",")+`}}`)
+	return open(t, project, func(c *executor.Config) {
+		c.Tools, c.Stage = set, stage()
+		if change != nil {
+			change(c)
+		}
+	})
+}
+
+const (
+	reads    = `{"operation":"read","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],"timeout_ms":20000}`
+	computes = `{"operation":"compute","handler":"exec:tools/p.sh","sandbox":"LEVEL","timeout_ms":20000}`
+	writes   = `{"operation":"write","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],"payload":[],"max_bytes":1000,"timeout_ms":20000}`
+)
+
+// The question is on stdin, the file is a descriptor, and the answer is the output.
+func TestProgram(t *testing.T) {
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			project := canonical(t)
+			write(t, project, "data/a.txt", "one\ntwo\n")
+			program(t, project, "tools/p.sh", `question=$(cat)
+[ -z "$question" ] && exit 3
+printf '{"question":%s,"lines":%d,"data":"%s","argv":"%s %d"}\n' "$question" "$(wc -l <&3)" "$(ls data 2>/dev/null)" "$0" $#
+`)
+			x := served(t, project, level, map[string]string{"count": `{"operation":"read","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],
+				"timeout_ms":20000,"max_bytes":100,"targets":[{"param":"path","access":"read"}],"payload":["text"],
+				"input_schema":{"type":"object","additionalProperties":false,"required":["path"],"properties":{
+					"path":{"type":"string"},"text":{},"n":{"type":"number"}}}}`}, nil)
+			r := x.Exec(context.Background(), []byte(`{"name":"count","arguments":{"path":"data/a.txt","n":1.50,"text":{"<b>":["\u0001"]}}}`), "r")
+			if r.Status != executor.StatusSuccess {
+				t.Fatalf("%s %s\n%v", r.ErrorCode, r.ErrorMessage, r.Output)
+			}
+			got, err := json.Marshal(r.Output["question"])
+			want := `{"arguments":{"n":1.50,"text":{"\u003cb\u003e":["\u0001"]}},"max_bytes":100,"run_id":"r","schema_version":1,` +
+				`"targets":{"path":{"access":"read","fd":3,"kind":"file","path":"data/a.txt","size":8}},"timeout_ms":20000,"tool":"count"}`
+			if err != nil || string(got) != want {
+				t.Errorf("it was asked %s\nwant          %s", got, want)
+			}
+			seen := map[string]string{"full": "", "none": "a.txt"}[level]
+			if r.Output["lines"] != json.Number("2") || r.Output["data"] != seen {
+				t.Errorf("read %v lines, saw %q, want %q", r.Output["lines"], r.Output["data"], seen)
+			}
+		})
+	}
+}
+
+// What a run records of a program: the events in order, the command as a fact, the
+// output by size and digest, and no text.
+func TestProgramRecorded(t *testing.T) {
+	project := canonical(t)
+	program(t, project, "tools/p.sh", `echo secret words >&2; echo '{"n":3,"text":"told"}'`)
+	x := served(t, project, "full", map[string]string{"p": computes}, nil)
+	r := x.Exec(context.Background(), toolCall("p"), "r")
+	if r.Status != executor.StatusSuccess || r.Output["text"] != "told" {
+		t.Fatalf("%s %s", r.ErrorCode, r.ErrorMessage)
+	}
+	list := events(t, project, "r")
+	want := []string{ledger.RunStarted, ledger.ModelProposed, ledger.ToolAllowed, ledger.ToolStarted, ledger.ToolSucceeded}
+	if got := types(list); !slices.Equal(got, want) {
+		t.Fatalf("events %v, want %v", got, want)
+	}
+	_, v := lastVerdict(t, list)
+	var input struct {
+		Command facts.Command
+		Sandbox facts.Sandbox
+	}
+	if err := json.Unmarshal(v.Input, &input); err != nil {
+		t.Fatal(err)
+	}
+	c := input.Command
+	if !c.Present || !slices.Equal(c.Argv, []string{"tools/p.sh"}) || !slices.Equal(c.Run, c.Argv) || c.Dir != project ||
+		c.Executable.Path != project+"/tools/p.sh" || !c.Executable.InProject || !c.Executable.Executable || c.Executable.Protected != facts.ProtectedHandler {
+		t.Errorf("the command %+v", c)
+	}
+	if input.Sandbox.Level != "full" {
+		t.Errorf("the sandbox %+v", input.Sandbox)
+	}
+	if text, err := os.ReadFile(project + "/runs/r/events.jsonl"); err != nil || strings.Contains(string(text), "told") || strings.Contains(string(text), "secret words") {
+		t.Errorf("text of the program is recorded: %v", err)
+	}
+}
+
+// Everything that a program can get wrong has a message of its own, and what it
+// printed is told, harmless.
+func TestProgramFaults(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70)
+	for _, c := range []struct{ name, script, code, says string }{
+		{"exit code", `echo '{}'; echo why >&2; exit 3`, "handler_failed", "ended with exit code 3"},
+		{"signal", `echo '{}'; kill -TERM $$`, "handler_failed", "SIGTERM ended it"},
+		{"nothing", `true`, "handler_failed", "answer: empty"},
+		{"no JSON", `echo done`, "handler_failed", "answer: not valid JSON"},
+		{"no object", `echo '[1]'`, "handler_failed", "answer: not a JSON object"},
+		{"two values", `echo '{}'; echo '{}'`, "handler_failed", "answer: more data after the value"},
+		{"a key twice", `echo '{"a":1,"\u0061":2}'`, "handler_failed", "answer.a: key appears twice"},
+		{"no UTF-8", `printf '{"a":"\377"}'`, "handler_failed", "answer.a: not valid UTF-8"},
+		{"too deep", `echo '` + deep + `'`, "handler_failed", "nested too deep"},
+		{"too long", `printf '{"a":"'; head -c 3000 /dev/zero | tr '\0' x; echo '"}'`, "handler_failed", "its answer has 3009 bytes, at most 2000 are taken"},
+		{"a flood", `yes`, "handler_timeout", "the deadline came first"},
+		{"a hang", `echo '{}'; echo begun >&2; sleep 1000 & sleep 1000`, "handler_timeout", "the deadline came first"},
+		{"a late answer", `(sleep 2; echo '{}') >&1 & exit 0`, "handler_failed", "answer: empty"},
+		{"another output", `echo '{"n":"three"}'`, "output_validation_failed", "output.n"},
+		{"an undeclared key", `echo '{"n":3,"more":1}'`, "output_validation_failed", "output.more"},
+	} {
+		for _, level := range levels {
+			t.Run(c.name+" "+level, func(t *testing.T) {
+				t.Parallel()
+				project := canonical(t)
+				program(t, project, "tools/p.sh", "printf 'a\\033[31mb' >&2\n"+c.script)
+				timeout := 20000
+				if c.code == "handler_timeout" {
+					timeout = 700
+				}
+				x := served(t, project, level, map[string]string{"p": fmt.Sprintf(`{"operation":"compute","handler":"exec:tools/p.sh","sandbox":"LEVEL",
+					"timeout_ms":%d,"limits":{"output_bytes":2000},
+					"output_schema":{"type":"object","additionalProperties":false,"properties":{"n":{"type":"integer"}}}}`, timeout)}, nil)
+				r := x.Exec(context.Background(), toolCall("p"), "r")
+				if r.Status != executor.StatusFailed || r.ErrorCode != c.code || !strings.Contains(r.ErrorMessage, c.says) {
+					t.Fatalf("%s %s %q, want %s %q", r.Status, r.ErrorCode, r.ErrorMessage, c.code, c.says)
+				}
+				stderr, _ := r.Output["stderr"].(string)
+				if !strings.HasPrefix(stderr, `a\x1b[31mb`) || len(fmt.Sprint(r.Output)) > 6000 {
+					t.Errorf("output %.300q", r.Output)
+				}
+				for _, key := range []string{"exit_code", "signal", "stdout"} {
+					if _, has := r.Output[key]; !has {
+						t.Errorf("output has no %s", key)
+					}
+				}
+				if got := events(t, project, "r"); got[len(got)-1].Type != ledger.ToolFailed {
+					t.Errorf("the last event is %s", got[len(got)-1].Type)
+				}
+			})
+		}
+	}
+}
+
+// Whoever calls can go away, and nothing is left.
+func TestProgramCancelled(t *testing.T) {
+	for _, level := range levels {
+		project := canonical(t)
+		write(t, project, "data/a.txt", "old\n")
+		tag := fmt.Sprintf("%d.25", 1_000_000+os.Getpid())
+		program(t, project, "tools/p.sh", "echo new >&3; echo '{}'; setsid sleep "+tag+" & sleep "+tag)
+		x := served(t, project, level, map[string]string{"p": writes}, nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(500*time.Millisecond, cancel)
+		r := x.Exec(ctx, callOf("p", map[string]any{"path": "data/a.txt"}), "r")
+		if r.ErrorCode != "handler_cancelled" {
+			t.Errorf("%s: %s %s", level, r.ErrorCode, r.ErrorMessage)
+		}
+		if left := running(t, tag); len(left) > 0 {
+			t.Errorf("%s: left running: %v", level, left)
+		}
+		if data, _ := os.ReadFile(project + "/data/a.txt"); string(data) != "old\n" {
+			t.Errorf("%s: it wrote %q", level, data)
+		}
+	}
+}
+
+// Through the descriptor of a file that is read nothing can be changed.
+func TestProgramReadsOnly(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/a.txt", "kept\n")
+	at := filepath.Join(project, "data/a.txt")
+	if err := os.Chmod(at, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	program(t, project, "tools/p.sh", `tried=
+try() { "$@" >/dev/null 2>&1 && tried="$tried $1"; }
+try sh -c 'echo x >&3'
+try sh -c 'echo x >/dev/fd/3'
+try chmod 777 /dev/fd/3
+try touch /dev/fd/3
+try truncate -s 0 /dev/fd/3
+try cat `+at+`
+try ls /dev/fd/5
+printf '{"tried":"%s","read":"%s"}' "$tried" "$(cat <&3)"
+`)
+	before, err := os.Stat(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := served(t, project, "full", map[string]string{"p": reads}, nil)
+	r := x.Exec(context.Background(), callOf("p", map[string]any{"path": "data/a.txt"}), "r")
+	if r.Status != executor.StatusSuccess || r.Output["tried"] != "" || r.Output["read"] != "kept" {
+		t.Errorf("%s %s: it could %q, read %q", r.ErrorCode, r.ErrorMessage, r.Output["tried"], r.Output["read"])
+	}
+	after, err := os.Stat(at)
+	if err != nil || after.Mode() != before.Mode() || !after.ModTime().Equal(before.ModTime()) || after.Size() != before.Size() {
+		t.Errorf("the file is %v now", after)
+	}
+}
+
+// Two files and a directory: descriptors for the files, what is written first, and
+// a path for the directory, without secrets and closed for writing.
+func TestProgramTargets(t *testing.T) {
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			project := canonical(t)
+			for name, text := range map[string]string{
+				"data/a": "a\n", "data/b": "b\n", "data/d/x": "x\n", "data/d/.env": "TOKEN=1\n", "data/out": "old\n", "data/beside": "1\n",
+			} {
+				write(t, project, name, text)
+			}
+			program(t, project, "tools/p.sh", `read -r question
+cat <&4 >&3; cat <&5 >&3
+cd `+project+`/data/d && dir=$(ls) && touch new 2>/dev/null && wrote=y
+printf '{"question":%s,"dir":"%s","env":"%s","wrote":"%s"}' "$question" "$dir" "$(cat .env 2>/dev/null)" "$wrote"
+`)
+			x := served(t, project, level, map[string]string{"p": `{"operation":"write","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],"payload":[],
+				"timeout_ms":20000,"targets":[{"param":"a","access":"read"},{"param":"b","access":"read"},{"param":"d","access":"list"},{"param":"to","access":"write"}]}`}, nil)
+			r := x.Exec(context.Background(), callOf("p", map[string]any{"a": "data/a", "b": "data/b", "d": "data/d", "to": "data/out"}), "r")
+			if r.Status != executor.StatusSuccess {
+				t.Fatalf("%s %s\n%v", r.ErrorCode, r.ErrorMessage, r.Output)
+			}
+			question, _ := r.Output["question"].(map[string]any)
+			got, _ := json.Marshal(question["targets"])
+			d, err := os.Stat(project + "/data/d")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprintf(`{"a":{"access":"read","fd":4,"kind":"file","path":"data/a","size":2},"b":{"access":"read","fd":5,"kind":"file","path":"data/b","size":2},`+
+				`"d":{"access":"list","dir":"%s/data/d","kind":"directory","path":"data/d","size":%d},`+
+				`"to":{"access":"write","fd":3,"kind":"file","max_bytes":2000000,"path":"data/out","size":4}}`, project, d.Size())
+			if string(got) != want {
+				t.Errorf("targets %s\nwant    %s", got, want)
+			}
+			if data, _ := os.ReadFile(project + "/data/out"); string(data) != "a\nb\n" {
+				t.Errorf("it wrote %q", data)
+			}
+			if r.Output["dir"] != "x" {
+				t.Errorf("the directory holds %q", r.Output["dir"])
+			}
+			if level == "full" && (r.Output["env"] != "" || r.Output["wrote"] != "") {
+				t.Errorf("it read %q, wrote %q", r.Output["env"], r.Output["wrote"])
+			}
+		})
+	}
+}
+
+// What was written is in the ledger with size and digest; a target that the manifest
+// names itself stands under its template.
+func TestProgramWrites(t *testing.T) {
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			project := canonical(t)
+			program(t, project, "tools/p.sh", `case $(cat) in *'"runs/{run_id}/artifacts/made/sum.txt":{"access":"write","path":"runs/r/artifacts/made/sum.txt","kind":"none","size":0,"fd":3'*) ;; *) exit 9;; esac
+printf sum >&3; echo '{"ok":true}'`)
+			x := served(t, project, level, map[string]string{"p": `{"operation":"write","handler":"exec:tools/p.sh","sandbox":"LEVEL","payload":[],"create_parents":true,
+				"timeout_ms":20000,"targets":[{"access":"write","template":"runs/{run_id}/artifacts/made/sum.txt"}]}`}, nil)
+			r := x.Exec(context.Background(), toolCall("p"), "r")
+			if r.Status != executor.StatusSuccess {
+				t.Fatalf("%s %s\n%v", r.ErrorCode, r.ErrorMessage, r.Output)
+			}
+			if data, err := os.ReadFile(project + "/runs/r/artifacts/made/sum.txt"); err != nil || string(data) != "sum" {
+				t.Errorf("it wrote %q, %v", data, err)
+			}
+			end := payloadOf[struct {
+				Artifacts []struct {
+					Path, Digest string
+					Bytes        int64
+				}
+			}](t, events(t, project, "r"), ledger.ToolSucceeded)
+			if len(end.Artifacts) != 1 || end.Artifacts[0].Path != "runs/r/artifacts/made/sum.txt" || end.Artifacts[0].Bytes != 3 ||
+				end.Artifacts[0].Digest != fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("sum"))) {
+				t.Errorf("recorded %+v", end)
+			}
+		})
+	}
+}
+
+// Nothing is written unless everything is in order.
+func TestProgramWritesNothing(t *testing.T) {
+	for name, c := range map[string]struct{ script, code, says string }{
+		"exit code":    {`echo new >&3; echo '{}'; exit 1`, "handler_failed", "exit code 1"},
+		"no answer":    {`echo new >&3`, "handler_failed", "answer: empty"},
+		"bad output":   {`echo new >&3; echo '{"more":1}'`, "output_validation_failed", "output.more"},
+		"hang":         {`echo new >&3; echo '{}'; exec >&-; sleep 1000`, "handler_timeout", "deadline"},
+		"too much":     {`head -c 1001 /dev/zero >&3; echo '{}'`, "handler_failed", "it wrote 1001 bytes for a file, at most 1000 may be"},
+		"a hole":       {`truncate -s 1G /dev/fd/3 2>/dev/null || head -c 1001 /dev/zero >&3; echo '{}'`, "handler_failed", "at most 1000 may be"},
+		"just as much": {`head -c 1000 /dev/zero >&3; echo '{}'`, "", ""},
+	} {
+		for _, level := range levels {
+			t.Run(name+" "+level, func(t *testing.T) {
+				t.Parallel()
+				project := canonical(t)
+				write(t, project, "data/a.txt", "old\n")
+				program(t, project, "tools/p.sh", c.script)
+				timeout := "20000"
+				if c.code == "handler_timeout" {
+					timeout = "700"
+				}
+				x := served(t, project, level, map[string]string{"p": strings.Replace(writes, `"timeout_ms":20000`,
+					`"timeout_ms":`+timeout+`,"output_schema":{"type":"object","additionalProperties":false,"properties":{}}`, 1)}, nil)
+				r := x.Exec(context.Background(), callOf("p", map[string]any{"path": "data/a.txt"}), "r")
+				if r.ErrorCode != c.code || !strings.Contains(r.ErrorMessage, c.says) {
+					t.Errorf("%s %q, want %s %q", r.ErrorCode, r.ErrorMessage, c.code, c.says)
+				}
+				data, err := os.ReadFile(project + "/data/a.txt")
+				if want := map[bool]int{true: 1000, false: 4}[c.code == ""]; err != nil || len(data) != want {
+					t.Errorf("the file has %d bytes, want %d", len(data), want)
+				}
+			})
+		}
+	}
+}
+
+// A target that somebody replaces while the program runs stays as it is then.
+func TestProgramTargetReplaced(t *testing.T) {
+	for _, level := range levels {
+		project := canonical(t)
+		write(t, project, "data/a.txt", "old\n")
+		write(t, project, "flags/none", "")
+		program(t, project, "tools/p.sh", "until [ -e "+project+"/flags/go ]; do sleep 0.02; done\necho new >&3; echo '{}'")
+		clock := &between{}
+		x := served(t, project, level, map[string]string{"p": `{"operation":"write","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data","flags"],"payload":[],
+			"timeout_ms":20000,"targets":[{"param":"path","access":"write"},{"param":"flags","access":"list"}]}`},
+			func(c *executor.Config) { c.Now = clock.now })
+		clock.next = func() {
+			write(t, project, "data/new.txt", "another's\n")
+			move(t, project+"/data/new.txt", project+"/data/a.txt")
+			write(t, project, "flags/go", "")
+		}
+		r := x.Exec(context.Background(), callOf("p", map[string]any{"path": "data/a.txt", "flags": "flags"}), "r")
+		if r.ErrorCode != "object_changed" {
+			t.Errorf("%s: %s %s", level, r.ErrorCode, r.ErrorMessage)
+		}
+		if data, _ := os.ReadFile(project + "/data/a.txt"); string(data) != "another's\n" {
+			t.Errorf("%s: the file holds %q", level, data)
+		}
+		if entries, _ := os.ReadDir(project + "/data"); len(entries) != 1 {
+			t.Errorf("%s: left in data/: %v", level, entries)
+		}
+	}
+}
+
+// A program in the project can't be planted or changed by a tool, by whatever name.
+func TestProgramIsProtected(t *testing.T) {
+	project := canonical(t)
+	program(t, project, "tools/p.sh", `echo '{}'`)
+	program(t, project, "tools/real.sh", `echo '{}'`)
+	link(t, "real.sh", project+"/tools/linked.sh")
+	if err := os.Link(project+"/tools/p.sh", project+"/tools/other.sh"); err != nil {
+		t.Fatal(err)
+	}
+	x := served(t, project, "none", map[string]string{
+		"p": computes, "linked": strings.Replace(computes, "tools/p.sh", "tools/linked.sh", 1),
+		"absent":      strings.Replace(computes, "tools/p.sh", "./later/p.sh", 1),
+		"write_file":  `{"operation":"write","roots":["."],"create_parents":true}`,
+		"delete_file": `{"operation":"delete","roots":["."]}`,
+		"rename_file": `{"operation":"rename","roots":["."]}`,
+		"read_file":   `{"operation":"read","roots":["."]}`,
+	}, nil)
+	denied := func(call []byte, code string) {
+		t.Helper()
+		out, err := x.Check(context.Background(), call, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := out.Verdict.Reasons[0].Code; got != code {
+			t.Errorf("%s: %s, want %s", call, got, code)
+		}
+	}
+	write(t, project, "tools/free", "")
+	for _, name := range []string{"tools/p.sh", "tools/P.SH", "tools/other.sh", "tools/linked.sh", "tools/real.sh", "later/p.sh", "tools/../tools/p.sh"} {
+		denied(writeTo(name), "protected_file")
+		if name != "later/p.sh" { // a rename makes no directories
+			denied(rename("tools/free", name), "protected_file")
+		}
+	}
+	for _, name := range []string{"tools/p.sh", "tools/other.sh", "tools/real.sh"} {
+		denied(deleteAt(name), "protected_file")
+	}
+	denied(writeTo("later"), "protected_file") // a folder may land there
+	denied(writeTo("tools/new.sh"), "allowed")
+	denied(writeTo("later/other"), "allowed")
+	denied(callOf("read_file", map[string]any{"path": "tools/p.sh"}), "allowed")
+	denied(toolCall("p"), "allowed")
+	denied(toolCall("linked"), "allowed")
+	denied(toolCall("absent"), "executable_not_found")
+
+	if err := os.Chmod(project+"/tools/p.sh", 0o757); err != nil {
+		t.Fatal(err)
+	}
+	denied(toolCall("p"), "executable_untrusted")
+	if err := os.Chmod(project+"/tools/p.sh", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := x.Exec(context.Background(), toolCall("p"), "r"); r.Status != executor.StatusDenied {
+		t.Errorf("a file that is not executable: %s %s", r.Status, r.ErrorCode)
+	}
+}
+
+// A program that is only at the end of a link outside of what is declared, and a
+// sandbox root to write in that holds a program, are refused.
+func TestProgramRoots(t *testing.T) {
+	project := canonical(t)
+	program(t, project, "tools/p.sh", `echo '{}'`)
+	x := served(t, project, "full", map[string]string{
+		"p":     computes,
+		"shell": `{"operation":"execute","handler":"run_tests","commands":[["sh","-c","echo >tools/p.sh"]],"roots":["tools"]}`,
+		"look":  `{"operation":"execute","handler":"run_tests","commands":[["sh","-c","cat tools/p.sh"]],"roots":[{"path":"tools","access":["read"]}]}`,
+		"plain": `{"operation":"execute","handler":"run_tests","commands":[["tools/p.sh"]],"roots":["data"]}`,
+	}, nil)
+	for tool, code := range map[string]string{"p": "", "shell": "sandbox_unavailable", "look": "", "plain": "executable_untrusted"} {
+		if r := x.Exec(context.Background(), toolCall(tool), "r"); r.ErrorCode != code && r.Reason != code {
+			t.Errorf("%s: %s %s %s", tool, r.Status, r.ErrorCode, r.ErrorMessage)
+		}
+	}
+	if text, _ := os.ReadFile(project + "/tools/p.sh"); string(text) != "#!/bin/sh\necho '{}'" {
+		t.Errorf("the program is %q", text)
+	}
+}
+
+// A program that is exchanged after it was judged does not run in its place.
+func TestProgramExchanged(t *testing.T) {
+	for _, level := range levels {
+		project := canonical(t)
+		program(t, project, "tools/p.sh", `echo '{"which":"judged"}'`)
+		program(t, project, "other.sh", `echo '{"which":"other"}'`)
+		clock := &between{}
+		x := served(t, project, level, map[string]string{"p": computes}, func(c *executor.Config) { c.Now = clock.now })
+		clock.next = func() { move(t, project+"/other.sh", project+"/tools/p.sh") }
+		r := x.Exec(context.Background(), toolCall("p"), "r")
+		if r.Output["which"] != "judged" && r.ErrorCode != "object_changed" {
+			t.Errorf("%s: %s %s %v", level, r.ErrorCode, r.ErrorMessage, r.Output)
+		}
+	}
+}
+
+// Between authorize and exec the program must stay what it was.
+func TestProgramAuthorized(t *testing.T) {
+	for _, change := range []bool{false, true} {
+		project := canonical(t)
+		program(t, project, "tools/p.sh", `echo '{"which":"first"}'`)
+		x := served(t, project, "none", map[string]string{"p": computes}, nil)
+		if _, err := x.Propose(context.Background(), toolCall("p"), "r"); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := x.Authorize(context.Background(), "r"); err != nil || out.Verdict.Effect != engine.Allow {
+			t.Fatalf("%v %+v", err, out)
+		}
+		if change {
+			program(t, project, "tools/p.sh", `echo '{"which":"other"}'`)
+		}
+		r, err := x.ExecAuthorized(context.Background(), "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change && r.Reason != "object_changed" || !change && r.Output["which"] != "first" {
+			t.Errorf("changed %t: %s %s %v", change, r.Status, r.Reason, r.Output)
+		}
+	}
+}
+
+// The shipped handlers are not asked for a tool that a program serves, and a
+// program found in the manifest's path needs no protection.
+func TestProgramOfThePath(t *testing.T) {
+	project := canonical(t)
+	ran := 0
+	x := served(t, project, "none", map[string]string{
+		"say": `{"operation":"execute","handler":"exec:printf","sandbox":"LEVEL"}`,
+	}, func(c *executor.Config) { c.Handlers = watched(&ran, nil) })
+	r := x.Exec(context.Background(), toolCall("say"), "r")
+	if ran != 0 || r.ErrorCode != handlers.CodeFailed || !strings.Contains(r.ErrorMessage, "exit code") {
+		t.Errorf("%d runs, %s %s", ran, r.ErrorCode, r.ErrorMessage)
+	}
+}

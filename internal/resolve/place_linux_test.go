@@ -295,3 +295,57 @@ func TestBelow(t *testing.T) {
 		t.Errorf("deep: %q", o.Facts.Walk)
 	}
 }
+
+// A program that serves a tool: a file, or the name of one that is not there yet.
+func TestPlacesOfPrograms(t *testing.T) {
+	const handler = facts.ProtectedHandler
+	project := lay(t, map[string]string{
+		"tools/p.sh": "", "tools/beside.sh": "", "tools/real.sh": "", "tools/link.sh": "-> real.sh",
+		"manifests/tools.json": "", "manifests/m.sh": "", "src/": "",
+	})
+	must(t, os.Link(filepath.Join(project, "tools/p.sh"), filepath.Join(project, "src/other")))
+	places := DefaultPlaces("")
+	for _, p := range []string{"./tools/p.sh", "tools/link.sh", "later/p.sh", "manifests/m.sh"} {
+		places = append(places, Place{Path: p, Class: handler})
+	}
+	checkProtection(t, project, places, []protection{
+		{facts.Execute, "tools/p.sh", handler},
+		{facts.Execute, "tools/link.sh", handler},
+		{facts.Execute, "tools/real.sh", handler},
+		{facts.Execute, "tools/beside.sh", none},
+		{facts.Execute, "manifests/m.sh", handler}, // trusted there, too
+		{facts.Write, "manifests/m.sh", handler},
+		{facts.Write, "manifests/tools.json", manifest},
+		{facts.Read, "tools/p.sh", handler},
+		{facts.Write, "tools/p.sh", handler},
+		{facts.Write, "TOOLS/P.sh", handler},
+		{facts.Write, "tools/real.sh", handler},
+		{facts.Write, "tools/link.sh", handler},
+		{facts.Delete, "tools/link.sh", handler},
+		{facts.Write, "src/other", handler},
+		{facts.Delete, "src/other", handler},
+		{facts.Write, "later/p.sh", handler},
+		{facts.Write, "later/p.sh/below", handler},
+		{facts.Write, "later", ancestor},
+		{facts.Delete, "tools", ancestor},
+		{facts.Write, "tools/beside.sh", none},
+		{facts.Write, "tools/new.sh", none},
+		{facts.List, "tools", none},
+	})
+	r := open(t, Config{Project: project, Places: places})
+	if list := r.Shadowed(); fmt.Sprint(list) != fmt.Sprint([]string{project + "/manifests", project + "/runs", project + "/tools.json"}) {
+		t.Errorf("shadowed: %v", list)
+	}
+	for folder, want := range map[string]bool{"/tools": true, "/later": true, "/src": false, "": true} {
+		if got := r.Holds(project + folder); got != want {
+			t.Errorf("%q holds a place: %t, want %t", folder, got, want)
+		}
+	}
+	must(t, os.Remove(filepath.Join(project, "tools/link.sh")))
+	must(t, os.Symlink("beside.sh", filepath.Join(project, "tools/link.sh")))
+	for name, class := range map[string]string{"tools/beside.sh": handler, "tools/real.sh": none} {
+		if got := ask(t, r, facts.Execute, name).Facts.Protected; got != class {
+			t.Errorf("behind the link that was turned: %s is %q, want %q", name, got, class)
+		}
+	}
+}

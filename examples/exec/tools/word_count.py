@@ -16,4 +16,4 @@ with os.fdopen(target["fd"], encoding="utf-8", errors="replace") as file:
             words += 1
             longest = max(longest, word[:200], key=len)
 
-json.dump({"path": target["path"], "words": words, "lines": lines, "longest_word": longest}, sys.stdout)
+print(json.dumps({"path": target["path"], "words": words, "lines": lines, "longest_word": longest}))

@@ -11,8 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -57,12 +60,7 @@ func startFamily(t *testing.T, word string) *Child {
 		t.Fatal(err)
 	}
 	bufio.NewReader(r).ReadString('\n')
-	for i := 0; len(marked(word)) < 6 && i < 1000; i++ { // five, and the shell
-		time.Sleep(5 * time.Millisecond)
-	}
-	if n := len(marked(word)); n < 6 {
-		t.Errorf("only %d processes run", n)
-	}
+	await(t, "the family's processes", func() bool { return len(marked(word)) >= 6 }) // five, and the shell
 	return c
 }
 
@@ -124,20 +122,43 @@ func TestDeathOfTheParentLeavesNothing(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; len(marked(word)) < 7 && i < 1000; i++ {
-		time.Sleep(5 * time.Millisecond)
-	}
-	if n := len(marked(word)); n < 7 {
-		t.Errorf("only %d processes run", n)
+	await(t, "the family's processes", func() bool { return len(marked(word)) >= 7 })
+	forkers := children(cmd.Process.Pid)
+	if len(forkers) != 1 {
+		t.Errorf("it has %d children, and not the forker", len(forkers))
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	for i := 0; marked(word) != nil && i < 1000; i++ {
+	await(t, "the end of the family", func() bool { return marked(word) == nil })
+	await(t, "the end of the forker", func() bool {
+		return !slices.ContainsFunc(forkers, func(pid int) bool { return syscall.Kill(pid, 0) == nil })
+	})
+}
+
+// await waits until something holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for range 2000 {
+		if holds() {
+			return
+		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if left := marked(word); left != nil {
-		t.Errorf("%v are left", left)
+	t.Fatalf("%s: waited in vain", what)
+}
+
+// children are the processes that have this one as their parent, zombies too.
+func children(pid int) (pids []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, p := range stats {
+		text, _ := os.ReadFile(p)
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if f := strings.Fields(rest); len(f) > 1 && f[1] == strconv.Itoa(pid) {
+			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(p)))
+			pids = append(pids, child)
+		}
 	}
+	return pids
 }
 
 func TestForkBombIsBounded(t *testing.T) {
@@ -200,16 +221,7 @@ func traces(t *testing.T) string {
 			own++
 		}
 	}
-	children := 0
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, p := range stats {
-		text, _ := os.ReadFile(p)
-		_, rest, _ := strings.Cut(string(text), ") ")
-		if f := strings.Fields(rest); len(f) > 1 && f[1] == fmt.Sprint(os.Getpid()) {
-			children++
-		}
-	}
-	return fmt.Sprintf("%d descriptors, %d mounts, %d children, %d temporary files", len(fds), bytes.Count(mounts, []byte("\n")), children, own)
+	return fmt.Sprintf("%d descriptors, %d mounts, %d children, %d temporary files", len(fds), bytes.Count(mounts, []byte("\n")), len(children(os.Getpid())), own)
 }
 
 func TestManyLeaveNothing(t *testing.T) {
@@ -225,7 +237,9 @@ func TestManyLeaveNothing(t *testing.T) {
 	if _, err := tryBy(t, l, quick); err != nil {
 		t.Fatal(err)
 	}
-	before := traces(t)
+	pid := forkerOf(t)
+	nextOf(t, pid)
+	before, held := traces(t), descriptorsOf(t, pid)
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 8)
 	for i := range runs {
@@ -258,6 +272,13 @@ func TestManyLeaveNothing(t *testing.T) {
 	if left := marked(word); left != nil {
 		t.Errorf("%v are left", left)
 	}
+	if again := forkerOf(t); again != pid {
+		t.Errorf("the forker was %d and is %d", pid, again)
+	}
+	nextOf(t, pid) // its only child
+	if after := descriptorsOf(t, pid); !slices.Equal(after, held) {
+		t.Errorf("the forker held %q and holds %q", held, after)
+	}
 }
 
 // A start that is given up on leaves nothing either.
@@ -277,7 +298,6 @@ func TestStartGivenUp(t *testing.T) {
 		cancel()
 	}
 	l.Close()
-	if after := traces(t); after != before {
-		t.Errorf("before: %s; after: %s", before, after)
-	}
+	// A forker that was asked when the start was given up on ends by itself.
+	await(t, "the end of all: "+before, func() bool { return traces(t) == before })
 }

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,23 +29,12 @@ func probeMain(args []string) int {
 		words := strings.Split(arg, "\x1f")
 		text, err := attempt(words[0], words[1:])
 		var errno syscall.Errno
-		switch e := err.(type) {
-		case nil:
-		case syscall.Errno:
-			errno = e
-		case *os.PathError:
-			errno, _ = e.Err.(syscall.Errno)
-		case *os.LinkError:
-			errno, _ = e.Err.(syscall.Errno)
-		case *os.SyscallError:
-			errno, _ = e.Err.(syscall.Errno)
-		case *exec.Error:
-			errno = syscall.ENOENT
+		switch {
+		case err == nil:
+		case errors.As(err, &errno):
+			text = unix.ErrnoName(errno)
 		default:
 			text = "error " + err.Error()
-		}
-		if errno != 0 {
-			text = unix.ErrnoName(errno)
 		}
 		if text == "" {
 			text = "ok"
@@ -58,8 +48,10 @@ func attempt(what string, w []string) (string, error) {
 	if f := files[what]; f != nil {
 		return f(w)
 	}
-	if f := calls[what]; f != nil {
-		return "", f(w)
+	for _, some := range []map[string]func(w []string) error{calls, descriptors, connections} {
+		if f := some[what]; f != nil {
+			return "", f(w)
+		}
 	}
 	return "", fmt.Errorf("no attempt %q", what)
 }

@@ -155,7 +155,7 @@ func (s *stage) run() error {
 	}
 	watchParent()
 	for _, step := range []func() error{
-		s.loopback, s.mount, s.makeDir, s.mask, s.openFiles, s.enterDir, s.limit, s.landlock, dropPrivileges, s.filter, s.prove,
+		s.loopback, s.mount, s.makeDir, s.mask, s.openFiles, s.enterDir, s.lineUp, s.limit, s.landlock, dropPrivileges, s.filter, s.prove,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -204,6 +204,37 @@ func closeInherited(from int) error {
 			unix.Close(fd)
 		}
 	}
+	return nil
+}
+
+// lineUp moves what the program gets above the numbers that it will have, and the
+// program out of the way of what syscall.ForkExec moves further up.
+func (s *stage) lineUp() error {
+	above := 3 + len(s.Files) + len(s.opened) + 1 // the last is the handle of a script
+	last := above
+	for _, list := range [][]int{s.Stdio[:], s.Files, s.opened} {
+		for i, fd := range list {
+			if fd > 2 && fd < above {
+				if err := move(&list[i], above); err != nil {
+					return err
+				}
+			}
+			last = max(last, list[i])
+		}
+	}
+	if s.Program == nil {
+		return nil
+	}
+	return move(&s.program, last+8)
+}
+
+func move(fd *int, least int) error {
+	moved, err := unix.FcntlInt(uintptr(*fd), unix.F_DUPFD_CLOEXEC, least)
+	if err != nil {
+		return unavailable("line up descriptors", err)
+	}
+	unix.Close(*fd)
+	*fd = moved
 	return nil
 }
 

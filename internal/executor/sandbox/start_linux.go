@@ -187,18 +187,21 @@ func (h *handover) place(r Root, write bool, flags uint64) (place, error) {
 // a mount of the handle is no longer what the path names.
 func (h *handover) open(files []Root) error {
 	for _, r := range files {
-		p, err := h.place(r, false, openFlags)
+		p, err := newPlace(r, false)
+		if err == nil && p.Kind != unix.S_IFREG {
+			err = &Error{Kind: ErrSpec, Step: "read the spec", Note: fmt.Sprintf("a file to open that is no regular file, %.200q", r.Path)}
+		}
 		if err != nil {
 			return err
-		}
-		if p.Kind != unix.S_IFREG {
-			return &Error{Kind: ErrSpec, Step: "read the spec", Note: fmt.Sprintf("a file to open that is no regular file, %.200q", r.Path)}
 		}
 		fd, err := p.open()
 		if err != nil {
 			return err
 		}
 		unix.Close(fd)
+		if p, err = h.place(r, false, openFlags); err != nil {
+			return err
+		}
 		h.order.Open = append(h.order.Open, p)
 	}
 	return nil

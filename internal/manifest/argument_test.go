@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -73,6 +74,15 @@ func TestCommandIssues(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestManyCommandIssues: how many are left out is counted once.
+func TestManyCommandIssues(t *testing.T) {
+	tool := load(t, "tools.json", executing(byName, `"input_schema":`+closed(`"argv":{},"l":{"type":"array","items":{"type":"string"}}`))).Tools["t"]
+	got := issuesOf(tool, `{"l":[`+strings.Repeat("1,", 99)+`1]}`)
+	if len(got) != maxIssues+1 || got[maxIssues].String() != "arguments: and 50 more" {
+		t.Errorf("%d issues, the last %v", len(got), got[len(got)-1])
 	}
 }
 

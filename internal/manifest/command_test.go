@@ -123,11 +123,11 @@ func TestPatternTrouble(t *testing.T) {
 	for expr, want := range map[string]string{
 		"a|b": fine, "^a|b$": fine, "(?i)a+": fine, "(?s)a.+": fine, "[a-z][a-z-]*": fine, `\w+`: fine, `[^-].*`: fine,
 		"--level=[0-9]+": fine, "-?[0-9]+": fine, "--fix|--check": fine, "-v{1,3}": fine, `\Q-a.b\E`: fine, `\x2d+a`: fine,
-		`(?:-a|b)[-c]`: fine, "[+,.]a": fine, `\bb.*`: fine,
+		`(?:-a|b)[-c]`: fine, "[+,.]a": fine, `\bb.*`: fine, "[!-~]{0}a": fine, "[^\\x00-\\x{10FFFF}]|a": fine,
 
 		".+": option, ".*a": option, "[a-z-]+": option, "[!-~]+": option, "[^/]+": option, `\S+`: option, `\W+`: option, "(?s).+": option,
 		"a?[b-]+": option, "(?:a|[b-])c": option, "a|[b-]": option, "(?:[-+]a){2}": option, "^[-+][0-9]": option, `\B.a`: option,
-		"(?:a|b?)[-c]": option, "(a*)(.)": option, "[a-z-]{0,3}x": option,
+		"(?:a|b?)[-c]": option, "(a*)(.)": option, "[a-z-]{0,3}x": option, "(?:a?){2}[-b]": option, "a{0,2}[b-]": option,
 
 		"": empty, "a*": empty, "a?": empty, "a|": empty, ".*": empty, "(?:)": empty, "a{0,2}": empty, "$": empty,
 

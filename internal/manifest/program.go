@@ -38,7 +38,6 @@ func (l *loader) program(d *draft, n *node) bool {
 		return false
 	}
 	switch own := l.handlers[byOperation[d.Operation]]; {
-	case d.Operation == facts.Execute:
 	case d.Operation == facts.Search:
 		h.Targets = []Target{{Param: "path", Access: facts.Read, Recursive: true}}
 	case own != nil:

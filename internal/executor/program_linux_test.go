@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor"
-	"github.com/runlens/runlens/internal/executor/handlers"
 	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/ledger"
 )
@@ -380,135 +378,65 @@ func TestProgramTargetReplaced(t *testing.T) {
 	}
 }
 
-// A program in the project can't be planted or changed by a tool, by whatever name.
-func TestProgramIsProtected(t *testing.T) {
+// Of two targets the second is another by the time they are put in place: the first
+// is written, and the ledger has it.
+func TestProgramWritesOneOfTwo(t *testing.T) {
 	project := canonical(t)
-	program(t, project, "tools/p.sh", `echo '{}'`)
-	program(t, project, "tools/real.sh", `echo '{}'`)
-	link(t, "real.sh", project+"/tools/linked.sh")
-	if err := os.Link(project+"/tools/p.sh", project+"/tools/other.sh"); err != nil {
-		t.Fatal(err)
+	write(t, project, "data/b", "old\n")
+	program(t, project, "tools/p.sh", "echo 1 >&3; echo 2 >&4; echo '{}'")
+	clock := &between{}
+	x := served(t, project, "none", map[string]string{"p": `{"operation":"write","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],"payload":[],
+		"targets":[{"param":"a","access":"write"},{"param":"b","access":"write"}]}`}, func(c *executor.Config) { c.Now = clock.now })
+	clock.next = func() {
+		write(t, project, "data/new", "another's\n")
+		move(t, project+"/data/new", project+"/data/b")
 	}
-	x := served(t, project, "none", map[string]string{
-		"p": computes, "linked": strings.Replace(computes, "tools/p.sh", "tools/linked.sh", 1),
-		"absent":      strings.Replace(computes, "tools/p.sh", "./later/p.sh", 1),
-		"write_file":  `{"operation":"write","roots":["."],"create_parents":true}`,
-		"delete_file": `{"operation":"delete","roots":["."]}`,
-		"rename_file": `{"operation":"rename","roots":["."]}`,
-		"read_file":   `{"operation":"read","roots":["."]}`,
-	}, nil)
-	denied := func(call []byte, code string) {
-		t.Helper()
-		out, err := x.Check(context.Background(), call, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := out.Verdict.Reasons[0].Code; got != code {
-			t.Errorf("%s: %s, want %s", call, got, code)
-		}
+	r := x.Exec(context.Background(), callOf("p", map[string]any{"a": "data/a", "b": "data/b"}), "r")
+	a, _ := os.ReadFile(project + "/data/a")
+	b, _ := os.ReadFile(project + "/data/b")
+	if r.ErrorCode != "object_changed" || string(a) != "1\n" || string(b) != "another's\n" {
+		t.Errorf("%s: %q, %q", r.ErrorCode, a, b)
 	}
-	write(t, project, "tools/free", "")
-	for _, name := range []string{"tools/p.sh", "tools/P.SH", "tools/other.sh", "tools/linked.sh", "tools/real.sh", "later/p.sh", "tools/../tools/p.sh"} {
-		denied(writeTo(name), "protected_file")
-		if name != "later/p.sh" { // a rename makes no directories
-			denied(rename("tools/free", name), "protected_file")
-		}
-	}
-	for _, name := range []string{"tools/p.sh", "tools/other.sh", "tools/real.sh"} {
-		denied(deleteAt(name), "protected_file")
-	}
-	denied(writeTo("later"), "protected_file") // a folder may land there
-	denied(writeTo("tools/new.sh"), "allowed")
-	denied(writeTo("later/other"), "allowed")
-	denied(callOf("read_file", map[string]any{"path": "tools/p.sh"}), "allowed")
-	denied(toolCall("p"), "allowed")
-	denied(toolCall("linked"), "allowed")
-	denied(toolCall("absent"), "executable_not_found")
-
-	if err := os.Chmod(project+"/tools/p.sh", 0o757); err != nil {
-		t.Fatal(err)
-	}
-	denied(toolCall("p"), "executable_untrusted")
-	if err := os.Chmod(project+"/tools/p.sh", 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if r := x.Exec(context.Background(), toolCall("p"), "r"); r.Status != executor.StatusDenied {
-		t.Errorf("a file that is not executable: %s %s", r.Status, r.ErrorCode)
+	end := payloadOf[struct{ Artifacts []struct{ Path string } }](t, events(t, project, "r"), ledger.ToolFailed)
+	if len(end.Artifacts) != 1 || end.Artifacts[0].Path != "data/a" {
+		t.Errorf("recorded %+v", end)
 	}
 }
 
-// A program that is only at the end of a link outside of what is declared, and a
-// sandbox root to write in that holds a program, are refused.
-func TestProgramRoots(t *testing.T) {
-	project := canonical(t)
-	program(t, project, "tools/p.sh", `echo '{}'`)
-	x := served(t, project, "full", map[string]string{
-		"p":     computes,
-		"shell": `{"operation":"execute","handler":"run_tests","commands":[["sh","-c","echo >tools/p.sh"]],"roots":["tools"]}`,
-		"look":  `{"operation":"execute","handler":"run_tests","commands":[["sh","-c","cat tools/p.sh"]],"roots":[{"path":"tools","access":["read"]}]}`,
-		"plain": `{"operation":"execute","handler":"run_tests","commands":[["tools/p.sh"]],"roots":["data"]}`,
-	}, nil)
-	for tool, code := range map[string]string{"p": "", "shell": "sandbox_unavailable", "look": "", "plain": "executable_untrusted"} {
-		if r := x.Exec(context.Background(), toolCall(tool), "r"); r.ErrorCode != code && r.Reason != code {
-			t.Errorf("%s: %s %s %s", tool, r.Status, r.ErrorCode, r.ErrorMessage)
-		}
-	}
-	if text, _ := os.ReadFile(project + "/tools/p.sh"); string(text) != "#!/bin/sh\necho '{}'" {
-		t.Errorf("the program is %q", text)
-	}
-}
-
-// A program that is exchanged after it was judged does not run in its place.
-func TestProgramExchanged(t *testing.T) {
+// A file can be read and written: two descriptors, one name.
+func TestProgramInPlace(t *testing.T) {
 	for _, level := range levels {
 		project := canonical(t)
-		program(t, project, "tools/p.sh", `echo '{"which":"judged"}'`)
-		program(t, project, "other.sh", `echo '{"which":"other"}'`)
-		clock := &between{}
-		x := served(t, project, level, map[string]string{"p": computes}, func(c *executor.Config) { c.Now = clock.now })
-		clock.next = func() { move(t, project+"/other.sh", project+"/tools/p.sh") }
-		r := x.Exec(context.Background(), toolCall("p"), "r")
-		if r.Output["which"] != "judged" && r.ErrorCode != "object_changed" {
-			t.Errorf("%s: %s %s %v", level, r.ErrorCode, r.ErrorMessage, r.Output)
+		write(t, project, "data/a", "b\na\n")
+		program(t, project, "tools/p.sh", `case $(cat) in *'"p":{"access":"write","path":"data/a","kind":"file","size":4,"fd":3,"read_fd":4,'*) ;; *) exit 9;; esac
+sort <&4 >&3 && echo '{}'`)
+		x := served(t, project, level, map[string]string{"p": `{"operation":"write","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],"payload":[],
+			"targets":[{"param":"p","access":"read"},{"param":"p","access":"write"}]}`}, nil)
+		r := x.Exec(context.Background(), callOf("p", map[string]any{"p": "data/a"}), "r")
+		if data, _ := os.ReadFile(project + "/data/a"); r.ErrorCode != "" || string(data) != "a\nb\n" {
+			t.Errorf("%s: %s %s %v: %q", level, r.ErrorCode, r.ErrorMessage, r.Output, data)
 		}
 	}
 }
 
-// Between authorize and exec the program must stay what it was.
-func TestProgramAuthorized(t *testing.T) {
-	for _, change := range []bool{false, true} {
-		project := canonical(t)
-		program(t, project, "tools/p.sh", `echo '{"which":"first"}'`)
-		x := served(t, project, "none", map[string]string{"p": computes}, nil)
-		if _, err := x.Propose(context.Background(), toolCall("p"), "r"); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := x.Authorize(context.Background(), "r"); err != nil || out.Verdict.Effect != engine.Allow {
-			t.Fatalf("%v %+v", err, out)
-		}
-		if change {
-			program(t, project, "tools/p.sh", `echo '{"which":"other"}'`)
-		}
-		r, err := x.ExecAuthorized(context.Background(), "r")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if change && r.Reason != "object_changed" || !change && r.Output["which"] != "first" {
-			t.Errorf("changed %t: %s %s %v", change, r.Status, r.Reason, r.Output)
-		}
-	}
-}
-
-// The shipped handlers are not asked for a tool that a program serves, and a
-// program found in the manifest's path needs no protection.
-func TestProgramOfThePath(t *testing.T) {
+// Directory, environment, network and limits are the manifest's, and nothing of
+// the project is seen beside what the call names.
+func TestProgramSurroundings(t *testing.T) {
 	project := canonical(t)
-	ran := 0
-	x := served(t, project, "none", map[string]string{
-		"say": `{"operation":"execute","handler":"exec:printf","sandbox":"LEVEL"}`,
-	}, func(c *executor.Config) { c.Handlers = watched(&ran, nil) })
-	r := x.Exec(context.Background(), toolCall("say"), "r")
-	if ran != 0 || r.ErrorCode != handlers.CodeFailed || !strings.Contains(r.ErrorMessage, "exit code") {
-		t.Errorf("%d runs, %s %s", ran, r.ErrorCode, r.ErrorMessage)
+	write(t, project, "data/d/x", "")
+	write(t, project, "data/beside", "")
+	program(t, project, "tools/p.sh", `printf '{"pwd":"%s","here":"%s","above":"%s","env":"%s","files":"%s"}' "$(pwd)" "$(echo *)" "$(cd `+project+` && echo * data/*)" "$GREETING $HOME $RUNLENS_COMMAND" "$(ulimit -n)"`)
+	declared := `{"operation":"list","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],"dir":"data/d","env":{"GREETING":"hello"},"limits":{"open_files":77}}`
+	x := served(t, project, "full", map[string]string{"p": declared, "away": strings.Replace(declared, `"dir":"data/d",`, "", 1)}, nil)
+	for tool, want := range map[string]map[string]any{
+		"p":    {"pwd": project + "/data/d", "here": "x", "above": "data data/d", "env": "hello /home/sandbox ", "files": "77"},
+		"away": {"pwd": project, "here": "data", "above": "data data/d", "env": "hello /home/sandbox ", "files": "77"},
+	} {
+		r := x.Exec(context.Background(), callOf(tool, map[string]any{"path": "data/d"}), "r")
+		for key, value := range want {
+			if r.Output[key] != value {
+				t.Errorf("%s: %s is %q, want %q (%s)", tool, key, r.Output[key], value, r.ErrorMessage)
+			}
+		}
 	}
 }

@@ -55,6 +55,20 @@ func (r *Resolver) Folder(root facts.Root) (*Object, error) {
 	return o, nil
 }
 
+// Unchanged gives ErrChanged when the held file is not as it was when it was judged,
+// by its size and the time of its last change. It comes before an exec: what is run
+// is the object, and that may have been written to since.
+func (o *Object) Unchanged() error {
+	if !o.held() {
+		return fmt.Errorf("look at %q: nothing is held", cut(o.Facts.Path))
+	}
+	st, err := statFD(o.fd)
+	if err == nil && (!st.same(o.st) || st.size != o.st.size || st.changed != o.st.changed) {
+		err = ErrChanged
+	}
+	return o.problem("look at", err)
+}
+
 // File is the held object as an open file that nothing can be read from: it
 // stands for the object where a handle of it is asked for. The caller closes it.
 func (o *Object) File() (*os.File, error) {

@@ -295,6 +295,9 @@ func runGranted(ctx context.Context, g *Grant, s *supervisor, stdout, stderr io.
 	case g.Dir == nil:
 		return ending{}, failed("run program: the grant holds no working directory")
 	}
+	if err := g.Executable.Unchanged(); err != nil {
+		return ending{}, objectError("run program", err)
+	}
 	switch g.Sandbox {
 	case confined:
 		return runConfined(ctx, g, stdout, stderr)

@@ -32,6 +32,8 @@ const showTools = `{"schema_version":1,"path":["$BIN"],"tools":{
       ["show",{"arg":"path","root":"ws/tests"}],
       ["show",{"arg":"n","pattern":"[0-9]+"},{"arg":"mode","values":["x y"]},{"arg":"out","root":"ws/out","access":"write"}]]},
   "own":{"operation":"execute","handler":"run_tests","sandbox":"none","roots":["runs/{run_id}/artifacts"],
+    "commands":[["show",{"arg":"out","root":"runs/{run_id}/artifacts","access":"write"}]]},
+  "wide":{"operation":"execute","handler":"run_tests","sandbox":"none","roots":["."],
     "commands":[["show",{"arg":"out","root":"runs/{run_id}/artifacts","access":"write"}]]}}}`
 
 // showProject lays out a project, and the program beside it.
@@ -288,6 +290,19 @@ func TestArgumentInArtifacts(t *testing.T) {
 	if r := x.Exec(context.Background(), []byte(`{"name":"own","arguments":{"out":"runs/s/artifacts/new"}}`), "r"); r.Reason != "outside_roots" {
 		t.Errorf("another run's artifacts: %+v", r)
 	}
+
+	call := []byte(`{"name":"wide","arguments":{"out":"runs/r/artifacts/new"}}`)
+	if r := x.Exec(context.Background(), call, "r"); r.Status != executor.StatusSuccess {
+		t.Errorf("%+v", r)
+	}
+	artifacts := filepath.Join(project, "runs/r/artifacts")
+	if err := os.Remove(artifacts); err != nil {
+		t.Fatal(err)
+	}
+	link(t, "../../ws/out", artifacts)
+	if r := x.Exec(context.Background(), call, "r"); r.Reason != "outside_roots" {
+		t.Errorf("artifacts that lead elsewhere: %+v", r)
+	}
 }
 
 // The root of an argument counts only while it lies in a root of the tool.
@@ -327,5 +342,28 @@ func TestSandboxArgument(t *testing.T) {
 	want := project + "/ws/src\nfast\n" + project + "/ws/tests/a.txt\nfound\n"
 	if r.Status != executor.StatusSuccess || r.Output["stdout"] != want || r.Output["exit_code"] == 0 {
 		t.Errorf("%s %s, exit code %v, printed %q and %q, want %q", r.Status, r.ErrorMessage, r.Output["exit_code"], r.Output["stdout"], r.Output["stderr"], want)
+	}
+}
+
+// The root of an argument that is only read takes nothing from a root that holds
+// it and may be written.
+func TestSandboxArgumentRootIsNoRootOfItsOwn(t *testing.T) {
+	isolated(t)
+	project := canonical(t)
+	write(t, project, "ws/tests/a.txt", "found\n")
+	if os.Geteuid() == 0 { // the sandbox keeps the owners that it finds
+		if err := os.Chmod(filepath.Join(project, "ws/tests"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := open(t, project, func(c *executor.Config) {
+		c.Stage = stage()
+		c.Tools = tools(t, `{"schema_version":1,"tools":{
+		  "make":{"operation":"execute","handler":"run_tests","roots":["ws"],
+		    "commands":[["sh","-c","echo new > ws/tests/new && cat \"$1\"","sh",{"arg":"path","root":"ws/tests"}]]}}}`)
+	})
+	r := x.Exec(context.Background(), []byte(`{"name":"make","arguments":{"path":"ws/tests/a.txt"}}`), "r")
+	if r.Status != executor.StatusSuccess || r.Output["stdout"] != "found\n" {
+		t.Errorf("%s %s, printed %q and %q", r.Status, r.ErrorMessage, r.Output["stdout"], r.Output["stderr"])
 	}
 }

@@ -58,9 +58,9 @@ var firstCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_READ_SEARCH, unix.CAP
 type forking struct {
 	who    identity
 	null   *os.File
-	mount  *os.File // tells whether the mounts have changed
-	served bool     // a first process was asked for
-	next   *first   // made ahead; nil: none
+	mounts int    // tells whether the mounts have changed, once; so no *os.File, which Go waits for
+	served bool   // a first process was asked for
+	next   *first // made ahead; nil: none
 }
 
 // first is a first process that waits for its order.
@@ -82,7 +82,7 @@ func fork() {
 		f.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	}
 	if err == nil {
-		f.mount, err = os.Open("/proc/self/mountinfo")
+		f.mounts, err = unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
 	for err == nil {
 		err = f.serve()
@@ -158,7 +158,7 @@ func (f *forking) first() error {
 
 // mountsChanged says whether they have since it was last asked (proc(5), mountinfo).
 func (f *forking) mountsChanged() bool {
-	poll := []unix.PollFd{{Fd: int32(f.mount.Fd()), Events: unix.POLLPRI}}
+	poll := []unix.PollFd{{Fd: int32(f.mounts), Events: unix.POLLPRI}}
 	n, err := unix.Poll(poll, 0)
 	return err != nil || n > 0
 }

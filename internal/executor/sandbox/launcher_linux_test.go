@@ -78,6 +78,23 @@ func descriptorsOf(t *testing.T, pid int) (list []string) {
 	return list
 }
 
+// forkerHolds waits until the forker holds its own and what it needs to hand over
+// the next first process.
+func forkerHolds(t *testing.T, pid int) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return
+	}
+	const want = "/dev/null /dev/null /dev/null /dev/null /proc/N/mountinfo anon_inode:[pidfd] socket:[N] socket:[N]"
+	got := ""
+	defer func() {
+		if got != want {
+			t.Errorf("the forker holds %q, want %q", got, want)
+		}
+	}()
+	await(t, "the forker", func() bool { got = strings.Join(descriptorsOf(t, pid), " "); return got == want })
+}
+
 // What is made ahead knows nothing, holds nothing, and goes with the Launcher.
 func TestNextIsInert(t *testing.T) {
 	needs(t)
@@ -102,10 +119,7 @@ func TestNextIsInert(t *testing.T) {
 		if got, want := strings.Join(descriptorsOf(t, next), " "), "/dev/null /dev/null /dev/null socket:[N]"; got != want {
 			t.Errorf("what is made ahead holds %q, want %q", got, want)
 		}
-		want := "/dev/null /dev/null /dev/null /dev/null /proc/N/mountinfo anon_inode:[pidfd] socket:[N] socket:[N]"
-		if got := strings.Join(descriptorsOf(t, forker), " "); got != want {
-			t.Errorf("the forker holds %q, want %q", got, want)
-		}
+		forkerHolds(t, forker)
 		for _, name := range []string{"environ", "maps"} {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", next, name))
 			if err != nil || strings.Contains(string(text), "marked") || strings.Contains(string(text), dir) {
@@ -167,13 +181,14 @@ func TestMountAfterNext(t *testing.T) {
 		t.Skip("mounting is forbidden here: ", err)
 	}
 	pid := start()
+	after := nextOf(t, forkerOf(t))
 	if err := unix.Unmount(at, 0); err != nil {
 		t.Error(err)
 	}
 	if pid == next {
 		t.Error("it was used")
 	}
-	if next = nextOf(t, forkerOf(t)); start() == next {
+	if start() == after {
 		t.Error("it was used after the end of the mount")
 	}
 	if next = nextOf(t, forkerOf(t)); start() != next {

@@ -73,17 +73,66 @@ func TestFilter(t *testing.T) {
 		{"TCGETS", nativeArch, unix.SYS_IOCTL, [6]uint64{0, unix.TCGETS}, ok},
 		{"personality", nativeArch, unix.SYS_PERSONALITY, [6]uint64{8}, eperm},
 	} {
-		// The machine reads big-endian words where the kernel has its own.
-		data := make([]byte, 64)
-		binary.BigEndian.PutUint32(data[offNumber:], test.number)
-		binary.BigEndian.PutUint32(data[offArch:], test.arch)
-		for i, arg := range test.args {
-			binary.BigEndian.PutUint32(data[lowHalf(i):], uint32(arg))
-			binary.BigEndian.PutUint32(data[highHalf(i):], uint32(arg>>32))
-		}
-		got, err := vm.Run(data)
+		got, err := vm.Run(seccompData(test.arch, test.number, test.args))
 		if err != nil || uint32(got) != test.want {
 			t.Errorf("%s: got %#x, %v, want %#x", test.name, got, err, test.want)
+		}
+	}
+}
+
+// seccompData is what the filter looks at. The machine of package bpf reads
+// big-endian words where the kernel has its own.
+func seccompData(arch, number uint32, args [6]uint64) []byte {
+	data := make([]byte, 64)
+	binary.BigEndian.PutUint32(data[offNumber:], number)
+	binary.BigEndian.PutUint32(data[offArch:], arch)
+	for i, arg := range args {
+		binary.BigEndian.PutUint32(data[lowHalf(i):], uint32(arg))
+		binary.BigEndian.PutUint32(data[highHalf(i):], uint32(arg>>32))
+	}
+	return data
+}
+
+// TestSocketFilter asks the filter about every family, type and protocol there may
+// be, with and without high bits, against what is meant.
+func TestSocketFilter(t *testing.T) {
+	for _, unixSockets := range []bool{false, true} {
+		for _, loopback := range []bool{false, true} {
+			raw, err := seccompProgram(unixSockets, loopback)
+			if err != nil {
+				t.Fatal(err)
+			}
+			program, _ := bpf.Disassemble(raw)
+			vm, err := bpf.NewVM(program)
+			if err != nil {
+				t.Fatal(err)
+			}
+			meant := func(family, kind, protocol uint64) bool {
+				kind &^= unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+				return unixSockets && family == unix.AF_UNIX ||
+					loopback && (family == unix.AF_INET || family == unix.AF_INET6) &&
+						(kind == unix.SOCK_STREAM || kind == unix.SOCK_DGRAM) &&
+						(protocol == 0 || protocol == unix.IPPROTO_TCP || protocol == unix.IPPROTO_UDP)
+			}
+			for family := range uint64(48) {
+				for kind := range uint64(18) {
+					for _, protocol := range []uint64{0, 1, 2, 6, 17, 41, 58, 132, 136, 255, 262} {
+						for high := range uint64(8) {
+							for _, flags := range []uint64{0, unix.SOCK_CLOEXEC, unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK, 1 << 31} {
+								a, b, c := family|high&1<<32, kind|flags|high>>1&1<<32, protocol|high>>2<<32
+								want := unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+								if meant(a, b, c) {
+									want = unix.SECCOMP_RET_ALLOW
+								}
+								got, err := vm.Run(seccompData(nativeArch, unix.SYS_SOCKET, [6]uint64{a, b, c}))
+								if err != nil || uint32(got) != want {
+									t.Fatalf("socket(%#x, %#x, %#x) with UNIX sockets %t, loopback %t: got %#x, %v, want %#x", a, b, c, unixSockets, loopback, got, err, want)
+								}
+							}
+						}
+					}
+				}
+			}
 		}
 	}
 }

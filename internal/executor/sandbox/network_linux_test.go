@@ -117,11 +117,28 @@ func TestLoopback(t *testing.T) {
 		rows = append(rows, row{"talk tcp6 [::1]:0", "ok", ""})
 	}
 	for _, test := range []struct{ words, want string }{
-		{"2 1 0", "ok"}, {"2 2 0", "ok"}, {"10 1 6", "ok"}, {"2 2 17", "ok"}, {"2 0x80801 0", "ok"}, // CLOEXEC, NONBLOCK
-		{"2 1 262", "EPERM"}, {"2 3 0", "EPERM"}, {"2 3 1", "EPERM"}, {"2 2 1", "EPERM"}, {"2 1 132", "EPERM"}, {"2 5 132", "EPERM"},
-		{"2 0x11 0", "EPERM"}, {"2 0x80000001 0", "EPERM"},
-		{"1 1 0", "EPERM"}, {"16 3 0", "EPERM"}, {"17 3 0", "EPERM"}, {"40 1 0", "EPERM"}, {"38 5 0", "EPERM"},
-		{"0x100000002 1 0", "EPERM"}, {"2 0x100000001 0", "EPERM"}, {"2 1 0x100000000", "EPERM"}, {"2 1 0x100000006", "EPERM"},
+		{"2 1 0", "ok"},
+		{"2 2 0", "ok"},
+		{"10 1 6", "ok"},
+		{"2 2 17", "ok"},
+		{"2 0x80801 0", "ok"}, // CLOEXEC, NONBLOCK
+		{"2 1 262", "EPERM"},
+		{"2 3 0", "EPERM"},
+		{"2 3 1", "EPERM"},
+		{"2 2 1", "EPERM"},
+		{"2 1 132", "EPERM"},
+		{"2 5 132", "EPERM"},
+		{"2 0x11 0", "EPERM"},
+		{"2 0x80000001 0", "EPERM"},
+		{"1 1 0", "EPERM"},
+		{"16 3 0", "EPERM"},
+		{"17 3 0", "EPERM"},
+		{"40 1 0", "EPERM"},
+		{"38 5 0", "EPERM"},
+		{"0x100000002 1 0", "EPERM"},
+		{"2 0x100000001 0", "EPERM"},
+		{"2 1 0x100000000", "EPERM"},
+		{"2 1 0x100000006", "EPERM"},
 	} {
 		rows = append(rows, row{"socket " + test.words, test.want, ""})
 	}

@@ -223,3 +223,17 @@ func TestForeignNumbersKill(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 }
+
+// A working directory to which no root leads is there, empty, and the sandbox's own.
+func TestOwnDirectoryAlone(t *testing.T) {
+	needs(t)
+	dir := workspace(t, map[string]string{"a": "a"})
+	s := spec(t, dir, "/bin/sh", "-c", "pwd; ls -A; echo 1 >new; true")
+	s.Write = nil
+	if p := run(t, s); p.stdout != dir+"\n" {
+		t.Errorf("got %q, %q", p.stdout, p.stderr)
+	}
+	if _, err := os.Stat(dir + "/new"); err == nil {
+		t.Error("it reached the host's")
+	}
+}

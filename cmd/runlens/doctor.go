@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/runlens/runlens/internal/executor/sandbox"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/internal/resolve"
 	"github.com/runlens/runlens/policies"
@@ -26,7 +24,8 @@ func (w *world) doctorCommand() *cli.Command {
 		Description: `One line a finding: "ok" is as it should be, "note" is worth knowing, "bad" should be
 mended. Looks at where policies and tools come from and who may change them, how the
 project's policy tree differs from the shipped one, how paths are resolved, how long
-the disk takes to make a line durable, and where the keys are.
+the disk takes to make a line durable, where the keys are, and whether this machine can
+isolate the programs that tools run.
 
 Exit codes: 0 nothing is bad, 1 something is, 2 policies or manifests do not load.`,
 		Action: w.doctor,
@@ -52,7 +51,7 @@ func (w *world) doctor(c *cli.Context) error {
 	x.resolver(p)
 	x.disk(p)
 	x.keys(w)
-	x.sandbox(c.Context)
+	x.sandbox(c.Context, tools)
 	if err := w.print(x.text.String()); err != nil {
 		return err
 	}
@@ -262,27 +261,6 @@ func syncTime(dir string) (time.Duration, error) {
 	}
 	slices.Sort(took)
 	return took[len(took)/2].Round(10 * time.Microsecond), nil
-}
-
-// sandbox tells what isolation programs that tools run get here.
-func (x *examination) sandbox(ctx context.Context) {
-	stage := sandboxStage()
-	begin := sandbox.Open(stage)
-	defer begin.Close()
-	s := begin.Probe(ctx)
-	if s.Level == sandbox.Full {
-		x.say(fine, "sandbox", "%s: a program that a tool runs is isolated (Landlock version %d)", s.Level, s.Landlock)
-	} else {
-		x.say(noteworthy, "sandbox", "%s: `execute` tools are denied unless their manifest says \"sandbox\": \"none\"", s.Level)
-	}
-	for _, m := range s.Missing {
-		x.say(noteworthy, "sandbox", "%s", m)
-	}
-	if stage == "" {
-		x.say(noteworthy, "sandbox", "%s is not beside runlens, which begins sandboxes itself and takes longer", sandboxProgram)
-	} else {
-		x.say(fine, "sandbox", "%s begins sandboxes", stage)
-	}
 }
 
 // keys tells where the keys are and whether others can read them.

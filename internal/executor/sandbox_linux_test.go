@@ -106,10 +106,56 @@ class Suite(unittest.TestCase):
             f.write(b"x")
 `
 
+// suiteIn lays out a small project and its test suite, and makes an executor that
+// runs it.
+func suiteIn(t *testing.T, level, want string, port int) (project string, x *executor.Executor) {
+	t.Helper()
+	project = canonical(t)
+	for name, text := range map[string]string{
+		"workspace/app/__init__.py":   "from .numbers import double\n",
+		"workspace/app/numbers.py":    "def double(n):\n    return 2 * n\n",
+		"workspace/.env":              "TOKEN=1\n",
+		"workspace/tests/__init__.py": "",
+		"workspace/tests/test_app.py": strings.NewReplacer("WANT", want, "PORT", fmt.Sprint(port),
+			`".env"`, `os.path.dirname(__file__) + "/../.env"`).Replace(suite),
+	} {
+		write(t, project, name, text)
+	}
+	text := sandboxTools(`["workspace"]`, map[string][]string{"run_tests": {python(t), "-m", "unittest", "discover", "-v", "-s", "workspace/tests", "-t", "workspace"}})
+	text = strings.Replace(text, `"roots"`, fmt.Sprintf(`"sandbox":%q,"roots"`, level), 1)
+	return project, open(t, project, func(cfg *executor.Config) { cfg.Stage, cfg.Tools = stage(), tools(t, text) })
+}
+
+// Without a sandbox the same suite reads the secret and reaches the server: its tests
+// of that can fail.
+func TestUnittestWithoutSandbox(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	_, x := suiteIn(t, "none", "4", server.Addr().(*net.TCPAddr).Port)
+	r := x.Exec(context.Background(), toolCall("run_tests"), "r")
+	stderr, _ := r.Output["stderr"].(string)
+	if r.Status != executor.StatusSuccess || r.Output["exit_code"] != 1 || !strings.Contains(stderr, "FAILED (failures=2)") ||
+		ended(stderr, "test_secret") != "FAIL" || ended(stderr, "test_network") != "FAIL" || ended(stderr, "test_app") != "ok" {
+		t.Errorf("%s %s: exit code %v\n%s", r.Status, r.ErrorCode, r.Output["exit_code"], stderr)
+	}
+}
+
+// ended is the word that unittest has for how a test ended.
+func ended(stderr, test string) string {
+	for line := range strings.Lines(stderr) {
+		if name, end, found := strings.Cut(strings.TrimSpace(line), " ... "); found && strings.HasPrefix(name, test+" ") {
+			return end
+		}
+	}
+	return ""
+}
+
 // A Python test suite runs in the sandbox. One that fails is a success of the tool.
 func TestSandboxUnittest(t *testing.T) {
 	isolated(t)
-	py := python(t)
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -126,19 +172,16 @@ func TestSandboxUnittest(t *testing.T) {
 		exit int
 		says string
 	}{{"4", 0, "\nOK\n"}, {"5", 1, "FAILED (failures=1)"}} {
-		project := canonical(t)
-		write(t, project, "workspace/app.py", "def double(n):\n    return 2 * n\n")
-		write(t, project, "workspace/.env", "TOKEN=1\n")
-		port := fmt.Sprint(server.Addr().(*net.TCPAddr).Port)
-		write(t, project, "workspace/test_app.py", strings.NewReplacer("WANT", c.want, "PORT", port, `".env"`, `os.path.dirname(__file__) + "/.env"`).Replace(suite))
-		x := open(t, project, func(cfg *executor.Config) {
-			cfg.Stage = stage()
-			cfg.Tools = tools(t, sandboxTools(`["workspace"]`, map[string][]string{"run_tests": {py, "-m", "unittest", "discover", "-s", "workspace"}}))
-		})
+		project, x := suiteIn(t, "full", c.want, server.Addr().(*net.TCPAddr).Port)
 		r := x.Exec(context.Background(), toolCall("run_tests"), "r")
 		stderr, _ := r.Output["stderr"].(string)
 		if r.Status != executor.StatusSuccess || r.Output["exit_code"] != c.exit || !strings.Contains(stderr, "Ran 4 tests") || !strings.Contains(stderr, c.says) {
 			t.Errorf("%s %s %s: exit code %v\n%s", r.Status, r.ErrorCode, r.ErrorMessage, r.Output["exit_code"], stderr)
+		}
+		for _, test := range []string{"secret", "network", "temp"} {
+			if ended(stderr, "test_"+test) != "ok" {
+				t.Errorf("test_%s did not pass\n%s", test, stderr)
+			}
 		}
 		_, v := lastVerdict(t, events(t, project, "r"))
 		var input struct{ Sandbox facts.Sandbox }

@@ -96,10 +96,10 @@ class Suite(unittest.TestCase):
         self.assertEqual(double(2), WANT)
     def test_secret(self):
         with self.assertRaises(PermissionError):
-            open(".env")
+            open(".env").close()
     def test_network(self):
         with self.assertRaises(OSError):
-            socket.create_connection(("127.0.0.1", PORT), 2)
+            socket.create_connection(("127.0.0.1", PORT), 2).close()
     def test_temp(self):
         import tempfile
         with tempfile.TemporaryFile() as f:

@@ -83,10 +83,31 @@ func TestProgramRoots(t *testing.T) {
 	for tool, code := range map[string]string{"p": "", "shell": "sandbox_unavailable", "look": "", "plain": "executable_untrusted"} {
 		if r := x.Exec(context.Background(), toolCall(tool), "r"); r.ErrorCode != code && r.Reason != code {
 			t.Errorf("%s: %s %s %s", tool, r.Status, r.ErrorCode, r.ErrorMessage)
+		} else if tool == "look" && r.Output["stdout"] != "#!/bin/sh\necho '{}'" {
+			t.Errorf("a read root shows of the program: %q", r.Output["stdout"])
 		}
 	}
 	if text, _ := os.ReadFile(project + "/tools/p.sh"); string(text) != "#!/bin/sh\necho '{}'" {
 		t.Errorf("the program is %q", text)
+	}
+}
+
+// A directory that the call names shows nothing of what calls are judged by and of
+// the run; one that is such a place is refused.
+func TestProgramSeesNoPlace(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "policies/runlens/rules/x/x.rego", "package x\n")
+	write(t, project, "manifests/tools.json", "{}")
+	write(t, project, "a.txt", "a")
+	program(t, project, "tools/p.sh", `cd `+project+` && printf '{"seen":"%s"}' "$(cat a.txt policies/runlens/rules/x/x.rego manifests/tools.json runs/r/events.jsonl 2>/dev/null)"`)
+	x := served(t, project, "full", map[string]string{"p": `{"operation":"list","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["."]}`}, nil)
+	if r := x.Exec(context.Background(), callOf("p", map[string]any{"path": "."}), "r"); r.Output["seen"] != "a" {
+		t.Errorf("it saw %q: %s %s", r.Output["seen"], r.ErrorCode, r.ErrorMessage)
+	}
+	for path, code := range map[string]string{"policies/runlens": "sandbox_unavailable", "runs": "sandbox_unavailable", "runs/r/artifacts": ""} {
+		if r := x.Exec(context.Background(), callOf("p", map[string]any{"path": path}), "r"); r.ErrorCode != code {
+			t.Errorf("%s: %s %s, want %s", path, r.ErrorCode, r.ErrorMessage, code)
+		}
 	}
 }
 

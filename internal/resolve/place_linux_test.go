@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/internal/facts"
 )
@@ -341,6 +342,8 @@ func TestPlacesOfPrograms(t *testing.T) {
 			t.Errorf("%q holds a place: %t, want %t", folder, got, want)
 		}
 	}
+	time.Sleep(50 * time.Millisecond) // until what was looked at counts as settled
+	ask(t, r, facts.Write, "tools/new.sh")
 	must(t, os.Remove(filepath.Join(project, "tools/link.sh")))
 	must(t, os.Symlink("beside.sh", filepath.Join(project, "tools/link.sh")))
 	for name, class := range map[string]string{"tools/beside.sh": handler, "tools/real.sh": none} {

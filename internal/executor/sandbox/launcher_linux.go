@@ -8,6 +8,8 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -95,6 +97,13 @@ func (f *forker) close() {
 	case <-f.ended:
 	case <-time.After(closeBound):
 	}
+}
+
+// Forks says whether a child of this process is the forker of a Launcher. Its
+// orphans are its own and end with their PID namespaces.
+func Forks(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return err == nil && strings.TrimRight(string(text), "\x00") == forkerName
 }
 
 // newForker starts the forker, as any process is started: it has no namespaces of

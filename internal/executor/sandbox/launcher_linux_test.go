@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +23,7 @@ import (
 func forkerOf(t *testing.T) (pid int) {
 	t.Helper()
 	for _, child := range children(os.Getpid()) {
-		if commandOf(child) != forkerName {
+		if !Forks(child) {
 			continue
 		}
 		if pid != 0 {
@@ -265,6 +266,18 @@ func TestCloseLeavesSandboxes(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	await(t, "the end of the forker", func() bool { return syscall.Kill(forker, 0) != nil })
+}
+
+// A Launcher that nobody has any more ends its forker.
+func TestDroppedLauncher(t *testing.T) {
+	needs(t)
+	s := spec(t, workspace(t, nil), "/bin/true")
+	func() {
+		if _, err := tryBy(t, Open(""), s); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	await(t, "the end of the forker", func() bool { runtime.GC(); return len(children(os.Getpid())) == 0 })
 }
 
 // Many at once, by one forker.

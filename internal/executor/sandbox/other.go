@@ -31,6 +31,9 @@ func (l *Launcher) Probe(ctx context.Context, roots ...Root) Support {
 // Shows says whether a path lies in what every sandbox has of the system.
 func Shows(p string) bool { return false }
 
+// Forks holds for no process.
+func Forks(pid int) bool { return false }
+
 // Child is a running sandbox; there is none here.
 type Child struct{ PID int }
 

@@ -60,6 +60,7 @@ test_more_calls_that_are_clear if {
 test_allow_is_earned if {
 	runlens.decision.verdict == "allow" with input as testing.base with data.runlens.rules as {}
 	runlens.decision.verdict == "allow" with input as testing.with_command({}) with data.runlens.rules as {}
+	runlens.decision.verdict == "allow" with input as testing.with_pattern({}) with data.runlens.rules as {}
 	every call in [
 		testing.with_tool({"declared": false}),
 		testing.with_tool({"operation": "fetch"}),
@@ -88,6 +89,11 @@ test_allow_is_earned if {
 		),
 		testing.with_targets([{}, {"handle": false}]),
 		testing.with_command({"argv": ["python"]}),
+		testing.with_command({"dir": ""}),
+		testing.with_command({"present": false}),
+		testing.with_pattern({"targets": []}),
+		testing.with_pattern({"command": {"argv": ["wc", "data/a.csv", "x"]}}),
+		testing.with_tool({"handler": "exec:x"}),
 	] {
 		runlens.decision == _incomplete with input as call with data.runlens.rules as {}
 	}

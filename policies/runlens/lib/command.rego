@@ -71,8 +71,8 @@ _takes(part, argument) if {
 
 _placed(part, _) if part.kind in {"word", "choice", "text"}
 
+# Only a path has a target.
 _placed(part, position) if {
-	part.kind == "path"
 	some target in input.targets
 	target.param == part.arg
 	target.position == position
@@ -110,7 +110,6 @@ commands_in_words := array.concat(
 _part_in_words(part) := _shown(part.word) if {
 	part.kind == "word"
 } else := sprintf("{%s written in %s}", [part.arg, part.root]) if {
-	part.kind == "path"
 	part.access == "write"
 } else := sprintf("{%s in %s}", [part.arg, part.root]) if {
 	part.kind == "path"

@@ -39,7 +39,14 @@ test_each_part_must_fit if {
 }
 
 test_parts_of_no_known_kind_fit_nothing if {
-	every part in [{"kind": "glob"}, {"kind": ""}] {
+	every kind in ["glob", "", "word", "choice", "text"] {
+		part := object.union(
+			{"kind": kind, "word": "x", "values": ["x"], "pattern": "^(?:x)$"},
+			object.union(
+				{"word": {"word": "y"}, "choice": {"values": ["y"]}, "text": {"pattern": "^(?:y)$"}},
+				{"glob": {}, "": {}},
+			)[kind],
+		)
 		pattern := [testing.word("fmt"), object.union(testing.word("x"), part)]
 		not _fits(pattern, ["fmt", "x"])
 	}
@@ -91,6 +98,30 @@ test_path_under_other_roots if {
 		roots := [testing.root, object.union(testing.argument_root("file", "data"), change)]
 		not lib.command_fits with input as testing.with_pattern({"tool": {"roots": roots}})
 	}
+}
+
+# Another parameter at the same place, or another access, is another target.
+test_target_of_another_part if {
+	patterns := [
+		[testing.word("wc"), testing.path_part("file", "data"), testing.choice_part("mode", ["x"])],
+		[testing.word("wc"), testing.path_part("other", "data"), testing.path_part("more", "logs")],
+	]
+	targets := [testing.argument("other", {}), testing.argument("more", {"position": 3, "path": "/etc/x"})]
+	roots := [testing.argument_root("file", "data"), testing.argument_root("other", "data"), testing.argument_root("more", "logs")]
+	not lib.command_fits with input as testing.with_pattern({
+		"tool": {"patterns": patterns, "roots": roots},
+		"command": {"argv": ["wc", "data/a.csv", "x"]},
+		"targets": targets,
+	})
+
+	wide := object.union(testing.argument_root("file", "data"), {"access": ["read", "write"]})
+	written := testing.argument("file", {"access": "write"})
+	not lib.command_fits with input as testing.with_pattern({"tool": {"roots": [wide]}, "targets": [written]})
+}
+
+test_other_targets_are_no_arguments if {
+	call := testing.with_pattern({"targets": [testing.argument("file", {}), object.union(testing.target, {"path": "/etc/x"})]})
+	not lib.unclear_argument with input as call
 }
 
 # Two patterns of one form, each with a root of its own.

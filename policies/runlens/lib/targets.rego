@@ -96,7 +96,6 @@ meant_for(root, target) if {
 }
 
 meant_for(root, target) if {
-	target.position > 0
 	root.param == target.param
 	some pattern in spelt_patterns
 	part := pattern[target.position - 1]

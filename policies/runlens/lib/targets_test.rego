@@ -81,4 +81,9 @@ test_argument_meant_for_a_root_that_is_missing if {
 	not lib.under_a_missing_root(object.union(target, {"param": "other"})) with input as call
 	not lib.under_a_missing_root(target) with input as _missing({"exists": false})
 	not lib.under_a_missing_root(target) with input as object.union(call, _missing({"exists": true}))
+
+	# Only an argument counts from where the command works.
+	shared := object.union(_missing({"exists": false, "param": ""}), {"command": {"dir": "/srv/app/ws"}})
+	not lib.under_a_missing_root(object.union(target, {"position": 0})) with input as shared
+	lib.under_a_missing_root(object.union(target, {"position": 0, "requested": "ws/tests/a.py"})) with input as shared
 }

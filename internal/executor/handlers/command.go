@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -54,14 +55,6 @@ type ending struct {
 }
 
 func runCommand(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
-	switch {
-	case len(g.Argv) == 0:
-		return Result{}, failed("run command: the grant holds no argv")
-	case g.Executable == nil:
-		return Result{}, failed("run command: the grant holds no executable")
-	case g.Dir == nil:
-		return Result{}, failed("run command: the grant holds no working directory")
-	}
 	limit := int(g.Output)
 	if limit <= 0 {
 		limit = DefaultOutput
@@ -69,22 +62,9 @@ func runCommand(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
 	out := newPrinted(limit)
 	stdout, stderr := out.writers()
 	begin := time.Now()
-	var end ending
-	var err error
-	switch g.Sandbox {
-	case confined:
-		end, err = runConfined(ctx, g, stdout, stderr)
-	case unconfined:
-		end, err = s.run(ctx, g, stdout, stderr)
-	default:
-		err = failed("run command: the grant holds no sandbox level that is known")
-	}
-	var e *Error
-	if errors.As(err, &e) {
-		return Result{}, e // it never started
-	}
+	end, err := runGranted(ctx, g, s, stdout, stderr)
 	if err != nil {
-		return Result{}, objectError("run command", err)
+		return Result{}, objectError("run command", err) // it never started
 	}
 	output, truncated := describeCommand(end, out.stdout, out.stderr, time.Since(begin))
 	text := out.both.String()
@@ -94,6 +74,26 @@ func runCommand(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
 		return Result{}, e
 	}
 	return Result{Output: output, Truncated: truncated, Observation: commandText(end, output, text)}, nil
+}
+
+// runGranted runs the grant's program under the isolation that it asks for, until it
+// has ended or ctx has. An error means that it never started.
+func runGranted(ctx context.Context, g *Grant, s *supervisor, stdout, stderr io.Writer) (ending, error) {
+	switch {
+	case len(g.Argv) == 0:
+		return ending{}, failed("run command: the grant holds no argv")
+	case g.Executable == nil:
+		return ending{}, failed("run command: the grant holds no executable")
+	case g.Dir == nil:
+		return ending{}, failed("run command: the grant holds no working directory")
+	}
+	switch g.Sandbox {
+	case confined:
+		return runConfined(ctx, g, stdout, stderr)
+	case unconfined:
+		return s.run(ctx, g, stdout, stderr)
+	}
+	return ending{}, failed("run command: the grant holds no sandbox level that is known")
 }
 
 func describeCommand(end ending, stdout, stderr *capture, took time.Duration) (map[string]any, bool) {

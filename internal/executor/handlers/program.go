@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/runlens/runlens/internal/call"
@@ -36,6 +35,11 @@ func runProgram(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
 	limit := int(g.Output)
 	if limit <= 0 {
 		limit = DefaultOutput
+	}
+	if g.Executable != nil {
+		if err := g.Executable.Unchanged(); err != nil {
+			return Result{}, objectError("run program", err)
+		}
 	}
 	handed, err := handOver(g)
 	if err != nil {
@@ -282,27 +286,4 @@ func (h *handed) close() {
 			f.Close()
 		}
 	}
-}
-
-// runGranted runs the grant's program under the isolation that it asks for, until it
-// has ended or ctx has. An error means that it never started.
-func runGranted(ctx context.Context, g *Grant, s *supervisor, stdout, stderr io.Writer) (ending, error) {
-	switch {
-	case len(g.Argv) == 0:
-		return ending{}, failed("run program: the grant holds no argv")
-	case g.Executable == nil:
-		return ending{}, failed("run program: the grant holds no executable")
-	case g.Dir == nil:
-		return ending{}, failed("run program: the grant holds no working directory")
-	}
-	if err := g.Executable.Unchanged(); err != nil {
-		return ending{}, objectError("run program", err)
-	}
-	switch g.Sandbox {
-	case confined:
-		return runConfined(ctx, g, stdout, stderr)
-	case unconfined:
-		return s.run(ctx, g, stdout, stderr)
-	}
-	return ending{}, failed("run program: the grant holds no sandbox level that is known")
 }

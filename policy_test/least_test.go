@@ -54,6 +54,31 @@ func TestLeastIsolation(t *testing.T) {
 	}
 }
 
+// TestSiteWantsIsolation: what an overlay can't change it can deny.
+func TestSiteWantsIsolation(t *testing.T) {
+	e := withSite(t, denyIf("none", `input.command.present == true
+	input.tool.sandbox == "none"`))
+	for tool, code := range map[string]string{"full": "allowed", "none": "site_refused"} {
+		x, err := executor.New(executor.Config{
+			Project: t.TempDir(), Engine: e, Handlers: builtin, Sandbox: facts.Sandbox{Level: "full"},
+			Tools: toolSet(t, `{"schema_version":1,"tools":{
+				"full":{"operation":"execute","handler":"run_tests","commands":[["true"]]},
+				"none":{"operation":"compute","handler":"exec:true","sandbox":"none"}}}`),
+			Now: func() time.Time { return now }, NewID: func() string { return "r" },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := x.Check(context.Background(), []byte(`{"name":"`+tool+`","arguments":{}}`), "")
+		if err != nil || out.Verdict.Reasons[0].Code != code {
+			t.Errorf("%s: %+v, %v, want %s", tool, out.Verdict, err, code)
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestSandboxDataIsTheTrees: an overlay changes neither the least isolation nor a
 // limit, and adds none that nobody knows.
 func TestSandboxDataIsTheTrees(t *testing.T) {

@@ -71,12 +71,24 @@ func descriptorsOf(t *testing.T, pid int) (list []string) {
 		target, err := os.Readlink(link)
 		own := strings.HasPrefix(target, "/sys/fs/cgroup/") || strings.HasPrefix(target, "pipe:") ||
 			target == "anon_inode:[eventpoll]" || target == "anon_inode:[eventfd]"
+		if err == nil && target == "/" && ofSystem(link) {
+			target = "system"
+		}
 		if err == nil && !own {
 			list = append(list, number.ReplaceAllString(target, "N"))
 		}
 	}
 	slices.Sort(list)
 	return list
+}
+
+// ofSystem says whether a descriptor is of a file that every sandbox has.
+func ofSystem(link string) bool {
+	held, err := os.Stat(link)
+	return err == nil && slices.ContainsFunc(slices.Concat(system, devices), func(p string) bool {
+		info, err := os.Lstat(p)
+		return err == nil && os.SameFile(held, info)
+	})
 }
 
 // forkerHolds waits until the forker holds its own and what it needs to hand over
@@ -117,7 +129,8 @@ func TestNextIsInert(t *testing.T) {
 		t.Errorf("%s can be looked into", commandOf(pid))
 	}
 	if os.Getuid() == 0 {
-		if got, want := strings.Join(descriptorsOf(t, next), " "), "/dev/null /dev/null /dev/null socket:[N]"; got != want {
+		got := slices.DeleteFunc(descriptorsOf(t, next), func(held string) bool { return held == "system" })
+		if want := []string{"/dev/null", "/dev/null", "/dev/null", "socket:[N]"}; !slices.Equal(got, want) {
 			t.Errorf("what is made ahead holds %q, want %q", got, want)
 		}
 		forkerHolds(t, forker)
@@ -340,5 +353,32 @@ func ownerMakes(t *testing.T, l *Launcher, dir string, uid, gid int) {
 	var st unix.Stat_t
 	if err := unix.Stat(dir+"/made", &st); err != nil || int(st.Uid) != uid || int(st.Gid) != gid {
 		t.Errorf("it belongs to %d:%d, %v, want %d:%d", st.Uid, st.Gid, err, uid, gid)
+	}
+}
+
+// What was gathered of the system counts only while it is what the paths name.
+func TestGatheredIsCurrent(t *testing.T) {
+	s := &stage{}
+	if s.current() {
+		t.Error("nothing was gathered, and it is current")
+	}
+	for _, p := range system {
+		if s.seen == nil {
+			s.seen = map[string]unix.Stat_t{}
+		}
+		s.seen[p] = lookAt(p)
+	}
+	if !s.current() {
+		t.Error("it is not current")
+	}
+	other := s.seen["/usr"]
+	other.Ino++
+	s.seen["/usr"] = other
+	if s.current() {
+		t.Error("another /usr is current")
+	}
+	s.seen["/usr"] = unix.Stat_t{}
+	if s.current() {
+		t.Error("a new /usr is current")
 	}
 }

@@ -16,22 +16,35 @@ import (
 // then never sees a reason for a third. Signals from the program are ignored, by
 // the kernel: the runtime would end the process for some.
 
-// watchParent ends the sandbox when the process that started it is gone, which
-// the kernel tells by closing the other end of the socket.
-func watchParent() {
+// watchParent makes a thread that ends the sandbox, once the watch has begun, when
+// the process that gave the order is gone, which the kernel tells by closing the
+// other end of the socket. Nothing else may be awaited from the socket then.
+func watchParent() (begin func(), err error) {
+	start, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, unavailable("watch the starting process", err)
+	}
 	waiting := make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
 		close(waiting)
-		for {
-			var b [1]byte
-			_, _, errno := unix.RawSyscall(unix.SYS_READ, controlFD, uintptr(unsafe.Pointer(&b)), 1)
-			if errno != unix.EINTR {
-				end()
-			}
-		}
+		wait(start, 8)
+		wait(controlFD, 1)
+		end()
 	}()
 	<-waiting
+	return func() { unix.Write(start, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }, nil
+}
+
+// wait reads so many bytes, or the end.
+func wait(fd int, size uintptr) {
+	var b [8]byte
+	for {
+		_, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b)), size)
+		if errno != unix.EINTR {
+			return
+		}
+	}
 }
 
 // reap reaps until the program has ended, and says how.

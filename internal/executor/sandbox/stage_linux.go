@@ -80,11 +80,13 @@ func end() {
 // stage is the first process of a sandbox.
 type stage struct {
 	order
-	fold    func(string) string
-	own     map[string]string // namespaces
-	root    int               // the new root directory
-	program int               // a mount of the program
-	opened  []int             // the files of Open
+	fold  func(string) string
+	own   map[string]string // namespaces
+	watch func()            // begins to watch the process that gave the order
+	gathered
+	root    int   // the new root directory
+	program int   // a mount of the program
+	opened  []int // the files of Open
 }
 
 // ready does what needs no order. It closes what this process was not handed, and
@@ -105,6 +107,12 @@ func (s *stage) ready() (err error) {
 	}
 	if s.own, err = ownNamespaces(); err != nil {
 		return unavailable("read the namespaces", err)
+	}
+	if err := s.gather(); err != nil {
+		return err
+	}
+	if s.watch, err = watchParent(); err != nil {
+		return err
 	}
 	return json.Unmarshal([]byte("{}"), &order{}) // it learns the types
 }
@@ -153,7 +161,7 @@ func (s *stage) run() error {
 	if err := s.isolated(); err != nil {
 		return err
 	}
-	watchParent()
+	s.watch()
 	for _, step := range []func() error{
 		s.loopback, s.mount, s.makeDir, s.mask, s.openFiles, s.enterDir, s.lineUp, s.limit, s.landlock, dropPrivileges, s.filter, s.prove,
 	} {

@@ -43,25 +43,13 @@ func (s *stage) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return unavailable("keep mounts to itself", err)
 	}
-	var parts []attachment
-	links := map[string]string{}
-	for _, p := range system {
-		part, err := systemPart(p, links)
-		if err != nil {
+	if !s.gathered.current() {
+		s.gathered.close()
+		if err := s.gather(); err != nil {
 			return err
 		}
-		if part != nil {
-			parts = append(parts, *part)
-		}
 	}
-	for _, p := range devices {
-		// NODEV would close them.
-		part, err := clone(p, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
-		if err != nil {
-			return err
-		}
-		parts = append(parts, part)
-	}
+	parts := s.gathered.parts
 	granted, err := s.rootParts()
 	if err != nil {
 		return err
@@ -86,7 +74,7 @@ func (s *stage) mount() error {
 	if err := s.enterRoot(); err != nil {
 		return err
 	}
-	if err := s.furnish(links); err != nil {
+	if err := s.furnish(s.gathered.links); err != nil {
 		return err
 	}
 	for _, part := range parts {
@@ -175,27 +163,6 @@ func (s *stage) furnish(links map[string]string) error {
 		}
 	}
 	return nil
-}
-
-func systemPart(p string, links map[string]string) (*attachment, error) {
-	info, err := os.Lstat(p)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, unavailable("look at "+p, err)
-	}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		target, err := os.Readlink(p)
-		if err != nil {
-			return nil, unavailable("look at "+p, err)
-		}
-		links[p] = target
-		return nil, nil
-	}
-	part, err := clone(p, quiet|unix.MOUNT_ATTR_RDONLY)
-	part.folder = info.IsDir()
-	return &part, err
 }
 
 // clone makes a detached mount of a path of the host.

@@ -132,6 +132,8 @@ func benchmarkRatios() (missed int, err error) {
 	for _, f := range inTurns {
 		if got := median(times[f.of+" times"]); got > 0 {
 			missed += show(f.what, got, f.limit, false)
+			fmt.Printf("    %.1f ms against %.1f ms; the first in a process took %.1f ms\n", median(times[f.of+" sandbox-µs"])/1e3,
+				median(times[f.of+" plain-µs"])/1e3, median(times[f.of+" first-µs"])/1e3)
 		} else {
 			fmt.Printf("  %-58s not measured: the benchmark was skipped\n", f.what)
 		}
@@ -158,7 +160,8 @@ func show(what string, got, limit float64, atLeast bool) int {
 
 var line = regexp.MustCompile(`^(Benchmark\S+?)(?:-\d+)?\s+\d+\s+([0-9.]+) ns/op`)
 
-var ownRatio = regexp.MustCompile(`^(Benchmark\S+?)(?:-\d+)?\s.*\s([0-9.]+) times\b`)
+// ownFigure is one that a benchmark reports by itself.
+var ownFigure = regexp.MustCompile(`\s([0-9.e+]+) (times|first-µs|sandbox-µs|plain-µs)(?:\s|$)`)
 
 // benchmarks runs all Go benchmarks five times and collects ns/op by name.
 func benchmarks() (map[string][]float64, error) {
@@ -179,9 +182,10 @@ func benchmarks() (map[string][]float64, error) {
 			if ns, err := strconv.ParseFloat(m[2], 64); err == nil {
 				times[m[1]] = append(times[m[1]], ns)
 			}
-			if m := ownRatio.FindStringSubmatch(scan.Text()); m != nil {
-				if n, err := strconv.ParseFloat(m[2], 64); err == nil {
-					times[m[1]+" times"] = append(times[m[1]+" times"], n)
+			for _, own := range ownFigure.FindAllStringSubmatch(scan.Text(), -1) {
+				if n, err := strconv.ParseFloat(own[1], 64); err == nil {
+					name := m[1] + " " + own[2]
+					times[name] = append(times[name], n)
 				}
 			}
 		}

@@ -18,12 +18,20 @@ import (
 // bounded cache inside OPA; a gate shows only that a bad one denies).
 func TestPatternsAndPaths(t *testing.T) {
 	t.Run("P59 P60 globs with their own idea of a separator", func(t *testing.T) {
-		// The shipped rules use neither globs nor patterns.
+		// The shipped rules use neither globs nor patterns, but for those of the
+		// manifest's own commands, which it anchors at both ends.
 		err := fs.WalkDir(policies.FS, ".", func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".rego") {
 				return err
 			}
 			text, err := fs.ReadFile(policies.FS, name)
+			if name == "runlens/lib/command.rego" {
+				own := "regex.match(part.pattern, argument)"
+				if strings.Count(string(text), own) != 1 {
+					t.Errorf("%s does not hold %s once", name, own)
+				}
+				text = []byte(strings.Replace(string(text), own, "", 1))
+			}
 			for _, word := range []string{"glob.", "regex."} {
 				if strings.Contains(string(text), word) {
 					t.Errorf("%s uses %s", name, word)

@@ -29,7 +29,12 @@ _clear_target(target) if {
 }
 
 _an_unclear_command if {
-	lib.runs_commands
+	input.tool.operation == "execute"
+	not _a_clear_command
+}
+
+_an_unclear_command if {
+	input.command.present == true
 	not _a_clear_command
 }
 

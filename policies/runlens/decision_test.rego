@@ -93,7 +93,7 @@ test_allow_is_earned if {
 		testing.with_command({"present": false}),
 		testing.with_pattern({"targets": []}),
 		testing.with_pattern({"command": {"argv": ["wc", "data/a.csv", "x"]}}),
-		testing.with_tool({"handler": "exec:x"}),
+		object.union(testing.base, {"command": {"present": true, "dir": "/srv/app"}}),
 	] {
 		runlens.decision == _incomplete with input as call with data.runlens.rules as {}
 	}

@@ -2,21 +2,6 @@
 package runlens.lib
 
 # METADATA
-# title: The tool runs a program
-runs_commands if input.tool.operation == "execute"
-
-runs_commands if startswith(input.tool.handler, "exec:")
-
-runs_commands if {
-	input.command.present == true
-	_declares_commands
-}
-
-_declares_commands if input.tool.commands[0]
-
-_declares_commands if input.tool.patterns[0]
-
-# METADATA
 # title: The command is one of the tool's, as a whole
 # description: |
 #   Word by word as declared, or an instance of one pattern: of its words, choices
@@ -118,6 +103,13 @@ _part_in_words(part) := _shown(part.word) if {
 } else := sprintf("{%s like %s}", [part.arg, trim_suffix(trim_prefix(part.pattern, "^(?:"), ")$")])
 
 # A word that can be told from its neighbours.
-_shown(word) := word if {
-	regex.match(`^[^\s"'\\{}]+$`, word)
-} else := sprintf("'%s'", [word])
+_shown(word) := sprintf("'%s'", [word]) if {
+	_needs_quotes(word)
+} else := word
+
+_needs_quotes("")
+
+_needs_quotes(word) if {
+	some mark in [" ", "\t", "\n", "\r", "\f", `"`, "'", `\`, "{", "}"]
+	contains(word, mark)
+}

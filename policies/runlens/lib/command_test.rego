@@ -160,16 +160,3 @@ test_commands_in_words if {
 		"fmt 'a b' '' {path in src} {out written in build} {mode: x|y} {width like [0-9]+}",
 	] with input as object.union(testing.with_command({}), {"tool": {"patterns": patterns}})
 }
-
-test_tools_that_run_commands if {
-	lib.runs_commands with input as testing.with_command({})
-	not lib.runs_commands with input as testing.base
-	lib.runs_commands with input as testing.with_tool({"handler": "exec:x"})
-	not lib.runs_commands with input as testing.with_tool({"handler": "executor"})
-	every declared in [{"commands": [["x"]]}, {"patterns": [[testing.word("x")]]}] {
-		tool := testing.with_tool(declared)
-		lib.runs_commands with input as object.union(tool, {"command": {"present": true}})
-		not lib.runs_commands with input as tool
-	}
-	not lib.runs_commands with input as testing.with_facts({"command": {"present": true}})
-}

@@ -56,7 +56,10 @@ suits(target) if {
 # description: |
 #   An argument of a command may be another pattern's path, too, and lie in none of
 #   its roots; that is no matter once one pattern fits the command as a whole.
-under_a_root(target) if under_its_root(target)
+under_a_root(target) if {
+	some root in input.tool.roots
+	holds(root, target)
+}
 
 under_a_root(target) if {
 	target.position > 0
@@ -64,7 +67,7 @@ under_a_root(target) if {
 }
 
 # METADATA
-# title: The target lies in a root that was declared for it
+# title: The argument lies in a root that was declared for it
 under_its_root(target) if {
 	some root in input.tool.roots
 	holds(root, target)
@@ -76,13 +79,22 @@ under_its_root(target) if {
 holds(root, target) if {
 	startswith(target.path, root.prefix)
 	target.access in root.access
-	meant_for(root, target)
+	root.param == ""
+	target.position == 0
 }
 
 holds(root, target) if {
 	target.path == root.path
 	target.access in root.access
-	meant_for(root, target)
+	root.param == ""
+	target.position == 0
+}
+
+holds(root, target) if {
+	target.position > 0
+	startswith(sprintf("%s/", [trim_suffix(target.path, "/")]), root.prefix)
+	target.access in root.access
+	_names_root(root, target)
 }
 
 # METADATA
@@ -95,7 +107,9 @@ meant_for(root, target) if {
 	target.position == 0
 }
 
-meant_for(root, target) if {
+meant_for(root, target) if _names_root(root, target)
+
+_names_root(root, target) if {
 	root.param == target.param
 	some pattern in spelt_patterns
 	part := pattern[target.position - 1]

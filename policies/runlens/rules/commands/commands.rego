@@ -12,9 +12,21 @@ import data.runlens.lib
 #   code: command_not_allowed
 #   message: "the command is not one of the tool's: {allowed}"
 deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "allowed": lib.commands_in_words}) if {
-	lib.runs_commands
+	input.tool.operation == "execute"
 	not lib.command_fits
 	not _explained
+}
+
+# METADATA
+# title: the command is not the program that serves the tool
+# custom:
+#   code: command_not_allowed
+#   message: "the command is not one of the tool's: {allowed}"
+deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "allowed": lib.commands_in_words}) if {
+	input.command.present == true
+	not input.tool.operation == "execute"
+	_declares_commands
+	not lib.command_fits
 }
 
 # METADATA
@@ -24,7 +36,8 @@ deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "all
 #   message: a tool that does {operation} runs no commands
 deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "operation": input.tool.operation}) if {
 	input.command.present == true
-	not lib.runs_commands
+	not input.tool.operation == "execute"
+	not _declares_commands
 }
 
 # METADATA
@@ -90,6 +103,10 @@ _bound if {
 	input.command.executable.protected == "handler"
 	startswith(input.tool.handler, "exec:")
 }
+
+_declares_commands if input.tool.commands[0]
+
+_declares_commands if input.tool.patterns[0]
 
 _explained if {
 	lib.command_is_spelt_right

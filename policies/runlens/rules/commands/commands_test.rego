@@ -78,8 +78,8 @@ test_tool_that_is_a_program if {
 	other := object.union(testing.with_command({"argv": ["tools/id"]}), program)
 	commands.deny == {_refused(["tools/id"], ["tools/wc"])} with input as other
 
-	no_command := object.union(testing.with_command({"present": false, "argv": [], "executable": {"resolution": ""}}), program)
-	commands.deny == {_refused([], ["tools/wc"])} with input as no_command
+	pattern := testing.with_pattern({"tool": {"operation": "read"}, "command": {"argv": ["wc"]}})
+	commands.deny == {_refused(["wc"], ["wc {file in data}"])} with input as pattern
 }
 
 _refused(argv, allowed) := {

@@ -9,7 +9,10 @@
 //   - Secrets: what has a hidden name below a granted root when the program starts
 //     can't be opened, listed, moved or removed, under this name or another.
 //   - Network: none, not even loopback, and no socket of any family; a connected
-//     pair within the sandbox is the exception.
+//     pair within the sandbox is the exception. With Spec.Loopback there are TCP and
+//     UDP on a loopback that nobody else is on, and nothing else.
+//   - Open files: one of Spec.Open can be read, by its descriptor, and nothing about
+//     it changed; the descriptor leads to no directory.
 //   - Identity: an ordinary user without capabilities, also when this process is
 //     root; set-user-ID programs gain nothing.
 //   - Limits: CPU time, file size, open files, processes, temporary space.
@@ -27,11 +30,12 @@
 // whole tree is bounded by nothing but AddressSpace × Processes. The clock, the
 // kernel's version and the load of the machine can be seen.
 //
-// The stages: Start (start_linux.go) runs this same executable again as the
-// sandbox's first process, in new namespaces. There Init takes over (stage_linux.go)
-// and goes through its steps in order: mounts, masks, limits, Landlock,
-// capabilities, seccomp, proof. Then it starts the program and stays to reap. Read
-// Spec first, then Start, then stage.run.
+// The processes: a Launcher keeps the forker, a small process (forker_linux.go) that
+// makes first processes in new namespaces, one ahead of need. Start hands one of
+// them its order and the descriptors that go with it (start_linux.go). There Init
+// has taken over (stage_linux.go) and goes through its steps in order: mounts,
+// masks, opened files, limits, Landlock, capabilities, seccomp, proof. Then it
+// starts the program and stays to reap. Read Spec first, then Start, then stage.run.
 package sandbox
 
 import (
@@ -67,7 +71,7 @@ type Spec struct {
 
 	Stdin, Stdout, Stderr *os.File   // nil: /dev/null
 	Files                 []*os.File // descriptors 3, 4, …
-	Open                  []Root     // regular files; the descriptors after those of Files, opened for reading
+	Open                  []Root     // regular files, in a root or not; the descriptors after those of Files, opened for reading
 
 	Limits      Limits
 	Loopback    bool // a loopback of its own, and sockets of the internet families on it

@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -89,6 +90,18 @@ func TestProgramRoots(t *testing.T) {
 	}
 	if text, _ := os.ReadFile(project + "/tools/p.sh"); string(text) != "#!/bin/sh\necho '{}'" {
 		t.Errorf("the program is %q", text)
+	}
+}
+
+// A tool that may write in the very place of a program keeps RunLens from starting.
+func TestProgramPlaceIsNoWriteRoot(t *testing.T) {
+	_, err := newExecutor(t, canonical(t), func(c *executor.Config) {
+		c.Tools = tools(t, `{"schema_version":1,"tools":{
+			"p":{"operation":"compute","handler":"exec:later/p.sh"},
+			"write_file":{"operation":"write","roots":["later/p.sh"]}}}`)
+	})
+	if !errors.Is(err, executor.ErrPolicyWritable) || !strings.Contains(err.Error(), "class handler") {
+		t.Errorf("it started: %v", err)
 	}
 }
 

@@ -31,6 +31,7 @@ test_roots_of_an_argument if {
 		not lib.holds(own, _argument(change)) with input as testing.with_pattern({})
 	}
 	not lib.holds(own, object.union(_read, {"path": "/srv/app/data"})) with input as testing.with_pattern({})
+	not lib.holds(testing.root, _argument({"path": "/srv/app/data"})) with input as testing.with_pattern({})
 }
 
 # Two patterns name the same parameter; the text says which of them is meant.

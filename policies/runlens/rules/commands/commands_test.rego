@@ -67,6 +67,7 @@ test_tool_that_runs_no_commands if {
 	call := object.union(testing.with_command({}), {"tool": {"operation": "compute", "commands": []}})
 	commands.deny == {_runs_none("compute")} with input as call
 	commands.deny == set() with input as testing.base
+	commands.deny == set() with input as testing.with_tool({"commands": [["x"]]})
 }
 
 # A tool of any operation may be bound to a program; its command is that program.

@@ -72,7 +72,7 @@ func newEncoder() *encoder {
 		call:       newFields("id tool digest arguments payloads withheld interrupted"),
 		payload:    newFields("pointer bytes digest kinds"),
 		withheld:   newFields("pointer bytes kinds"),
-		root:       newFields("declared path prefix exists access param mount_id device"),
+		root:       newFields("declared path prefix exists access param place mount_id device"),
 		tool:       newFields("declared name operation handler roots max_bytes timeout_ms commands patterns absolute create_parents network sandbox"),
 		target:     newFields("param position access recursive entry raw requested lexical resolution missing path segments in_project folded kind size allocated nlink device mount_id via_symlink link_target pseudo_fs protected resolver handle below walk"),
 		part:       newFields("kind word arg root access values pattern"),
@@ -96,7 +96,7 @@ func newEncoder() *encoder {
 	for word := range strings.FieldsSeq(`read list search write delete rename execute fetch compute
 		ok absent not_found no_access not_a_directory loop too_long busy changed invalid failed
 		file directory fifo socket char_device block_device symlink none parent name full partial
-		private word choice text handler
+		private inside holds word choice text handler
 		openat2 root_walk complete cut cli hook mcp active run policy manifest config key ancestor
 		proc sysfs path argv`) {
 		e.words[word] = ast.StringTerm(word)
@@ -210,7 +210,7 @@ func (w *encoding) toolTerm(t *facts.Tool) *ast.Term {
 		boolean(t.Declared), w.str(t.Name), w.str(t.Operation), w.str(t.Handler),
 		list(w, t.Roots, func(w *encoding, r *facts.Root) *ast.Term {
 			return w.object(w.root, w.str(r.Declared), w.str(r.Path), w.str(r.Prefix), boolean(r.Exists),
-				w.strings(r.Access), w.str(r.Param), integer(r.MountID), integer(r.Device))
+				w.strings(r.Access), w.str(r.Param), w.str(r.Place), integer(r.MountID), integer(r.Device))
 		}),
 		integer(t.MaxBytes), integer(t.TimeoutMS), w.array(commands), w.array(patterns),
 		boolean(t.Absolute), boolean(t.CreateParents), w.str(t.Network), w.str(t.Sandbox))

@@ -13,6 +13,7 @@ import (
 	"github.com/runlens/runlens/internal/executor/handlers"
 	"github.com/runlens/runlens/internal/executor/sandbox"
 	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/internal/resolve"
 )
 
@@ -70,6 +71,8 @@ func (p *proposal) openConfinement() {
 	}
 }
 
+// openRoots opens the roots. Policy has judged how they stand to protected places;
+// what has come to be there since is refused here.
 func (p *proposal) openRoots(c *handlers.Confinement) error {
 	if err := p.run.checkPlain(); err != nil {
 		return err
@@ -159,6 +162,30 @@ func writable(root facts.Root) bool {
 	return slices.ContainsFunc(root.Access, func(access string) bool {
 		return access == facts.Write || access == facts.Delete || access == facts.Rename
 	})
+}
+
+// seesRoots says whether a program of the tool sees its roots: in a sandbox, where it
+// is not asked name by name.
+func seesRoots(t *manifest.Tool) bool {
+	return t.Operation == facts.Execute && t.Program == "" && t.Sandbox == sandbox.Full
+}
+
+// placed finds out how each root stands to protected places.
+func (r *run) placed(roots []facts.Root) []facts.Root {
+	roots = slices.Clone(roots)
+	own := r.runsRoot().Prefix + r.id + "/" + artifactsDir
+	places := r.x.resolver.Shadowed()
+	for i := range roots {
+		p := roots[i].Path
+		switch {
+		case within(p, own):
+		case slices.ContainsFunc(places, func(place string) bool { return within(p, place) }):
+			roots[i].Place = facts.PlaceInside
+		case r.x.resolver.Holds(p):
+			roots[i].Place = facts.PlaceHolds
+		}
+	}
+	return roots
 }
 
 // hidden are the protected places that a program would see otherwise: those in its

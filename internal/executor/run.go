@@ -141,6 +141,9 @@ func (r *run) toolFacts(t *manifest.Tool) *facts.Tool {
 	if len(t.Patterns) > 0 {
 		roots = append(roots, r.argumentRoots(t, roots)...)
 	}
+	if seesRoots(t) {
+		roots = r.placed(roots)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if have := r.tools[t]; have != nil && slices.EqualFunc(have.Roots, roots, equalRoots) {
@@ -228,7 +231,7 @@ func rootSpecs(t *manifest.Tool, runID string) []resolve.RootSpec {
 
 func equalRoots(a, b facts.Root) bool {
 	return a.Declared == b.Declared && a.Path == b.Path && a.Prefix == b.Prefix && a.Exists == b.Exists && a.Param == b.Param &&
-		a.MountID == b.MountID && a.Device == b.Device && slices.Equal(a.Access, b.Access)
+		a.Place == b.Place && a.MountID == b.MountID && a.Device == b.Device && slices.Equal(a.Access, b.Access)
 }
 
 // open resolves a target, in a virtual run as if its artifacts directory were

@@ -16,11 +16,16 @@ import (
 // bounded is a policy tree of one's own with other bounds for programs.
 func bounded(t *testing.T, from, to string) *engine.Engine {
 	t.Helper()
+	return amended(t, "runlens/data.json", from, to)
+}
+
+// amended is a policy tree of one's own, the shipped one with a change in a file.
+func amended(t *testing.T, name, from, to string) *engine.Engine {
+	t.Helper()
 	tree := fstest.MapFS{}
 	if err := copyTree(tree); err != nil {
 		t.Fatal(err)
 	}
-	const name = "runlens/data.json"
 	tree[name].Data = replaceOnce(t, tree[name].Data, from, to)
 	e, err := engine.Load(engine.Source{FS: tree, Schemas: schemas.FS})
 	if err != nil {

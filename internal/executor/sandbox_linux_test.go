@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor"
 	"github.com/runlens/runlens/internal/executor/sandbox"
 	"github.com/runlens/runlens/internal/facts"
@@ -255,9 +256,11 @@ func TestSandboxRoots(t *testing.T) {
 	}
 }
 
-// Roots in which a program could reach what it is judged by.
+// Roots in which a program could reach what it is judged by. Policy refuses them;
+// where it would not, the sandbox does.
 func TestSandboxRefusesRoots(t *testing.T) {
 	isolated(t)
+	lenient := amended(t, "runlens/rules/sandbox/sandbox.rego", `_asked != "none"`, `_asked != "full"`)
 	for roots, says := range map[string]string{
 		`["."]`: `root "." may be written and holds a place`,
 		`[{"path":"policies","access":["read"]}]`:                `open root "policies": it is part of a place of class policy`,
@@ -269,24 +272,36 @@ func TestSandboxRefusesRoots(t *testing.T) {
 		`[{"path":"runs/{run_id}","access":["read"]}]`:           `root "runs/r" is or lies in a place`,
 		`[{"path":"runs/{run_id}/artifacts","access":["read"]}]`: "",
 	} {
-		project := canonical(t)
-		write(t, project, "policies/runlens/rules/x/x.rego", "package x\n")
-		write(t, project, "runs/other/events.jsonl", "{}\n")
-		write(t, project, "runs/other/artifacts/o.txt", "o\n")
-		link(t, "policies/runlens", filepath.Join(project, "linked"))
-		x := sh(t, project, roots, map[string]string{"say": "echo ran; echo 1 >runs/r/artifacts/ran"})
-		r := x.Exec(context.Background(), toolCall("say"), "r")
-		if says == "" {
-			if r.Status != executor.StatusSuccess {
-				t.Errorf("%s: %s %q", roots, r.ErrorCode, r.ErrorMessage)
+		for _, policy := range []*engine.Engine{nil, lenient} {
+			project := canonical(t)
+			write(t, project, "policies/runlens/rules/x/x.rego", "package x\n")
+			write(t, project, "runs/other/events.jsonl", "{}\n")
+			write(t, project, "runs/other/artifacts/o.txt", "o\n")
+			link(t, "policies/runlens", filepath.Join(project, "linked"))
+			text := sandboxTools(roots, map[string][]string{"say": {"sh", "-c", "echo ran; echo 1 >runs/r/artifacts/ran"}})
+			x := open(t, project, func(c *executor.Config) {
+				c.Tools, c.Stage = tools(t, text), stage()
+				if policy != nil {
+					c.Engine = policy
+				}
+			})
+			r := x.Exec(context.Background(), toolCall("say"), "r")
+			switch {
+			case says == "":
+				if r.Status != executor.StatusSuccess {
+					t.Errorf("%s: %s %q", roots, r.ErrorCode, r.ErrorMessage)
+				}
+				continue
+			case policy == nil:
+				if r.Status != executor.StatusDenied || r.Reason != "protected_root" || r.Reasons[0].Remedy == "" {
+					t.Errorf("%s: %s %s %q", roots, r.Status, r.Reason, r.ErrorMessage)
+				}
+			case r.Status != executor.StatusFailed || r.ErrorCode != "sandbox_unavailable" || !strings.Contains(r.ErrorMessage, says) || r.Reasons[0].Remedy == "":
+				t.Errorf("%s: %s %s %q, want %q", roots, r.Status, r.ErrorCode, r.ErrorMessage, says)
 			}
-			continue
-		}
-		if r.Status != executor.StatusFailed || r.ErrorCode != "sandbox_unavailable" || !strings.Contains(r.ErrorMessage, says) || r.Reasons[0].Remedy == "" {
-			t.Errorf("%s: %s %s %q, want %q", roots, r.Status, r.ErrorCode, r.ErrorMessage, says)
-		}
-		if _, err := os.Stat(project + "/runs/r/artifacts/ran"); err == nil {
-			t.Errorf("%s: it ran", roots)
+			if _, err := os.Stat(project + "/runs/r/artifacts/ran"); err == nil {
+				t.Errorf("%s: it ran", roots)
+			}
 		}
 	}
 }

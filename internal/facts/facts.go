@@ -119,9 +119,16 @@ type Root struct {
 	Exists   bool     `json:"exists"`   // it exists and is a directory
 	Access   []string `json:"access"`   // accesses it is a root for
 	Param    string   `json:"param"`    // the one parameter it is a root for, which then has no other; "": all others
+	Place    string   `json:"place"`    // how it stands to protected places: PlaceInside, PlaceHolds or ""; found out for programs that see roots alone
 	MountID  int64    `json:"mount_id"` // 0 when unknown
 	Device   int64    `json:"device"`
 }
+
+// How a root stands to protected places. The run's own artifacts are in none.
+const (
+	PlaceInside = "inside" // it is such a place, or lies in one
+	PlaceHolds  = "holds"  // such a place lies in it, or would once somebody made it
+)
 
 // Target is one object that a call touches: what was asked for, and what is there.
 type Target struct {

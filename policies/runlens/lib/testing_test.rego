@@ -108,6 +108,7 @@ root := {
 		"execute",
 	],
 	"param": "",
+	"place": "",
 	"mount_id": 30,
 	"device": 64769,
 }

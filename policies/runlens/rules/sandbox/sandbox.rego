@@ -25,6 +25,30 @@ deny contains lib.reason(rego.metadata.rule(), {"wanted": data.runlens.sandbox.l
 	not _asks_enough
 }
 
+# METADATA
+# title: a root that the program would see is or holds a protected place
+# description: |
+#   Where a root that is only read holds such a place, the place is hidden. What is
+#   not there yet can't be hidden, and a program that may write could make it.
+# custom:
+#   code: protected_root
+#   message: "root {root} {how} policies, manifests, keys, a tool's program or the record of a run"
+deny contains lib.reason(rego.metadata.rule(), {"root": root.declared, "how": how}) if {
+	_runs
+	_asked != "none"
+	some root in input.tool.roots
+	how := _exposes(root)
+}
+
+_exposes(root) := "is or lies in a place of" if root.place == "inside"
+
+_exposes(root) := "may be written and holds, or could come to hold, a place of" if {
+	root.place == "holds"
+	root.param == ""
+	some access in root.access
+	access in {"write", "delete", "rename"}
+}
+
 _runs if input.tool.operation == "execute"
 
 _runs if input.command.present == true

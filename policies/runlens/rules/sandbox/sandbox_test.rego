@@ -76,6 +76,42 @@ test_policy_and_tool_ask_for_the_same if {
 		with data.runlens.sandbox.least as "full"
 }
 
+_rooted(wanted, place, access, param) := object.union(_call(wanted, "full"), {"tool": {"roots": [object.union(
+	testing.root,
+	{"declared": "w", "place": place, "access": access, "param": param},
+)]}})
+
+_protected(how) := {
+	"code": "protected_root",
+	"message": sprintf("root w %s policies, manifests, keys, a tool's program or the record of a run", [how]),
+	"param": "",
+	"detail": {"root": "w", "how": how},
+}
+
+test_root_in_a_protected_place if {
+	every access in [["read"], ["write"], ["execute"]] {
+		sandbox.deny == {_protected("is or lies in a place of")} with input as _rooted("full", "inside", access, "")
+	}
+}
+
+test_root_that_holds_a_protected_place if {
+	how := "may be written and holds, or could come to hold, a place of"
+	every access in [["write"], ["read", "delete"], ["rename"]] {
+		sandbox.deny == {_protected(how)} with input as _rooted("full", "holds", access, "")
+	}
+	every access in [["read"], ["list", "execute"], []] {
+		sandbox.deny == set() with input as _rooted("full", "holds", access, "")
+	}
+	sandbox.deny == set() with input as _rooted("full", "holds", ["write"], "path")
+}
+
+test_root_that_no_sandbox_shows if {
+	sandbox.deny == set() with input as _rooted("none", "inside", ["write"], "")
+	sandbox.deny == set() with input as _rooted("none", "holds", ["write"], "")
+	sandbox.deny == set() with input as _rooted("full", "", ["write"], "")
+	sandbox.deny == set() with input as object.union(testing.base, {"tool": {"roots": [object.union(testing.root, {"place": "inside"})]}})
+}
+
 test_only_programs_need_isolation if {
 	sandbox.deny == set() with input as testing.base
 	sandbox.deny == set() with input as testing.base with data.runlens.sandbox.least as "full"

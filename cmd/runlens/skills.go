@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/runlens/runlens/internal/facts"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/internal/plan"
 	shippedmanifests "github.com/runlens/runlens/manifests"
@@ -209,6 +210,7 @@ type narrowedTold struct {
 	MaxBytes  int64      `json:"max_bytes,omitempty"`
 	TimeoutMS int64      `json:"timeout_ms,omitempty"`
 	Commands  [][]string `json:"commands,omitempty"`
+	Patterns  []string   `json:"patterns,omitempty"` // commands with arguments that a call fills in
 }
 
 type limitsTold struct {
@@ -300,7 +302,17 @@ func narrowedFrom(own, tool *manifest.Tool) (n narrowedTold) {
 	if !slices.EqualFunc(tool.Commands, own.Commands, slices.Equal[[]string]) {
 		n.Commands = tool.Commands
 	}
+	if patterns := patternLines(tool); !slices.Equal(patterns, patternLines(own)) {
+		n.Patterns = patterns
+	}
 	return n
+}
+
+func patternLines(t *manifest.Tool) (lines []string) {
+	for _, parts := range t.Patterns {
+		lines = append(lines, facts.CommandLine(parts))
+	}
+	return lines
 }
 
 // rootWords are a tool's roots, each with what it is for unless that is everything.

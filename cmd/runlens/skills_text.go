@@ -100,6 +100,9 @@ func (t *skillTold) narrowedLines() string {
 		for _, argv := range n.Commands {
 			add("command", argvWords(argv))
 		}
+		for _, line := range n.Patterns {
+			add("command", line)
+		}
 	}
 	return columns("  ", rows)
 }

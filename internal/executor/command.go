@@ -164,7 +164,11 @@ func childEnv(path []string, confined bool, more ...string) []string {
 	if confined {
 		home, temp = sandbox.Home, sandbox.Temp
 	}
-	return append([]string{"PATH=" + strings.Join(path, ":"), "LANG=C.UTF-8", "HOME=" + home, "TMPDIR=" + temp}, more...)
+	env := []string{"PATH=" + strings.Join(path, ":"), "HOME=" + home, "TMPDIR=" + temp}
+	if !slices.ContainsFunc(more, func(v string) bool { return strings.HasPrefix(v, "LANG=") }) {
+		env = append(env, "LANG=C.UTF-8")
+	}
+	return append(env, more...)
 }
 
 // argumentRoots are the roots of path arguments: each counts only while it lies in

@@ -164,13 +164,20 @@ func (x *Executor) checkWriteRoots() error {
 	return errors.Join(problems...)
 }
 
+// accesses says whether the tool, or a program that sees its roots, may access
+// something so.
 func accesses(tool *manifest.Tool, access string) bool {
 	for _, t := range tool.Targets {
 		if t.Access == access {
 			return true
 		}
 	}
-	return false
+	for _, parts := range tool.Patterns {
+		if slices.ContainsFunc(parts, func(p facts.Part) bool { return p.Kind == facts.Path && p.Access == access }) {
+			return true
+		}
+	}
+	return seesRoots(tool) && slices.ContainsFunc(tool.Roots, func(r manifest.Root) bool { return slices.Contains(r.Access, access) })
 }
 
 // Close gives back the project's handles and closes the ledgers.

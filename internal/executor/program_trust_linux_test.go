@@ -81,7 +81,7 @@ func TestProgramRoots(t *testing.T) {
 		"look":  `{"operation":"execute","handler":"run_tests","commands":[["sh","-c","cat tools/p.sh"]],"roots":[{"path":"tools","access":["read"]}]}`,
 		"plain": `{"operation":"execute","handler":"run_tests","commands":[["tools/p.sh"]],"roots":["data"]}`,
 	}, nil)
-	for tool, code := range map[string]string{"p": "", "shell": "sandbox_unavailable", "look": "", "plain": "executable_untrusted"} {
+	for tool, code := range map[string]string{"p": "", "shell": "protected_root", "look": "", "plain": "executable_untrusted"} {
 		if r := x.Exec(context.Background(), toolCall(tool), "r"); r.ErrorCode != code && r.Reason != code {
 			t.Errorf("%s: %s %s %s", tool, r.Status, r.ErrorCode, r.ErrorMessage)
 		} else if tool == "look" && r.Output["stdout"] != "#!/bin/sh\necho '{}'" {

@@ -37,12 +37,12 @@ func amended(t *testing.T, name, from, to string) *engine.Engine {
 // Of policy's bounds and those of the tool the smaller ones hold.
 func TestSandboxLimits(t *testing.T) {
 	isolated(t)
-	own := `"limits":{"cpu_seconds":7,"file_bytes":2097152,"open_files":64,"memory_bytes":4294967296,"temp_bytes":1048576,"processes":20,"output_bytes":20},`
+	own := `"limits":{"cpu_seconds":7,"file_bytes":2097152,"open_files":80,"memory_bytes":4294967296,"temp_bytes":1048576,"processes":20,"output_bytes":20},`
 	for _, c := range []struct{ name, limits, from, to, script, stdout string }{
 		{"policy's, shipped", "", "", "", `ulimit -t; ulimit -n; ulimit -v; ulimit -f`, "600\n1024\nunlimited\n2097152\n"},
 		{"policy's own", "", `"cpu_seconds": 600`, `"cpu_seconds": 60`, `ulimit -t`, "60\n"},
-		{"the tool's", own, "", "", `ulimit -t; ulimit -n; ulimit -v; ulimit -f`, "7\n64\n4194304\n4096\n"},
-		{"policy's, of both", own, `"open_files": 1024`, `"open_files": 48`, `ulimit -n`, "48\n"},
+		{"the tool's", own, "", "", `ulimit -t; ulimit -n; ulimit -v; ulimit -f`, "7\n80\n4194304\n4096\n"},
+		{"policy's, of both", own, `"open_files": 1024`, `"open_files": 64`, `ulimit -n`, "64\n"},
 		{"policy's, of both, where none is no limit", own, `"memory_bytes": 0`, `"memory_bytes": 1073741824`, `ulimit -v`, "1048576\n"},
 		{"temporary files", own, "", "", `head -c 1500000 /dev/zero >$TMPDIR/a 2>&1 || echo full`, "full\n"},
 		{"temporary files, with room", "", "", "", `head -c 1500000 /dev/zero >$TMPDIR/a 2>&1 || echo full`, ""},

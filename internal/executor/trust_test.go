@@ -212,6 +212,17 @@ func TestPolicyWritable(t *testing.T) {
 			t.Errorf("%s: %v", root, err)
 		}
 	}
+	for _, tool := range []string{
+		`"operation":"execute","commands":[["true"]],"roots":[{"path":"manifests","access":["read","write"]}]`,
+		`"operation":"execute","commands":[["true",{"arg":"a","root":"manifests/skills","access":"write"}]],"roots":["manifests"]`,
+	} {
+		_, err := newExecutor(t, trustProject(t), func(c *executor.Config) {
+			c.Tools = tools(t, `{"schema_version":1,"tools":{"run":{`+tool+`}}}`)
+		})
+		if !errors.Is(err, executor.ErrPolicyWritable) || !strings.Contains(err.Error(), `tool "run" may write in "manifests"`) {
+			t.Errorf("%s: %v", tool, err)
+		}
+	}
 	if _, err := newExecutor(t, trustProject(t), nil); err != nil {
 		t.Errorf("the shipped manifest: %v", err)
 	}

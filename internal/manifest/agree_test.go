@@ -31,7 +31,7 @@ func TestSchemaAgrees(t *testing.T) {
 			body(`"operation":"execute","commands":[["a"],["b","c"]],"sandbox":"none"`),
 			body(`"operation":"execute","handler":"external"`),
 			body(`"operation":"execute","commands":[["a",{"arg":"x","root":"data"}],["a",{"arg":"x","root":"data/b","access":"read"},{"arg":"_2","values":["-f"]},{"arg":"y","pattern":"b|c"}]]`),
-			body(`"operation":"execute","commands":[["a"]],"dir":"a/b","env":{"A_1":"","CI":"1"},"network":"private","limits":{"cpu_seconds":1,"file_bytes":2,"open_files":3,"processes":4,"memory_bytes":5,"temp_bytes":6,"output_bytes":7},"sandbox":"full"`),
+			body(`"operation":"execute","commands":[["a"]],"dir":"a/b","env":{"A_1":"","CI":"1"},"network":"private","limits":{"cpu_seconds":1,"file_bytes":2,"open_files":64,"processes":4,"memory_bytes":16777216,"temp_bytes":4096,"output_bytes":7},"sandbox":"full"`),
 			body(`"operation":"execute","commands":[["a"]],"dir":".","env":{},"network":"none","limits":{}`),
 			body(`"operation":"execute","commands":[["a"]],"dir":"a","env":{"A":"b"},"limits":{"output_bytes":7},"sandbox":"none"`),
 			body(`"operation":"execute","handler":"external","commands":[["a",{"arg":"x","pattern":"b+"}]],"sandbox":"none"`),

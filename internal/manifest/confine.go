@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -125,24 +126,26 @@ func variableTrouble(name string) (cause, fix string) {
 	return "", ""
 }
 
-// limit is one key of limits: the most that it may say, and where it goes.
+// limit is one key of limits: the least and the most that it may say, and where it
+// goes.
 type limit struct {
-	name string
-	most int64
-	to   func(*Limits) *int64
+	name        string
+	least, most int64
+	to          func(*Limits) *int64
 }
 
-// knownLimits are the keys of limits. What they may say at most is what no
-// machine or ledger line goes beyond; policy's own limits are smaller.
+// knownLimits are the keys of limits. With less than the least no program can be
+// started; what they may say at most is what no machine or ledger line goes beyond,
+// and policy's own limits are smaller.
 func knownLimits() []limit {
 	return []limit{
-		{"cpu_seconds", 24 * 60 * 60, func(l *Limits) *int64 { return &l.CPUSeconds }},
-		{"file_bytes", 1 << 40, func(l *Limits) *int64 { return &l.FileBytes }},
-		{"open_files", 1 << 20, func(l *Limits) *int64 { return &l.OpenFiles }},
-		{"processes", 1 << 16, func(l *Limits) *int64 { return &l.Processes }},
-		{"memory_bytes", 1 << 44, func(l *Limits) *int64 { return &l.MemoryBytes }},
-		{"temp_bytes", 1 << 40, func(l *Limits) *int64 { return &l.TempBytes }},
-		{"output_bytes", 16 << 20, func(l *Limits) *int64 { return &l.OutputBytes }},
+		{"cpu_seconds", 1, 24 * 60 * 60, func(l *Limits) *int64 { return &l.CPUSeconds }},
+		{"file_bytes", 1, 1 << 40, func(l *Limits) *int64 { return &l.FileBytes }},
+		{"open_files", 64, 1 << 20, func(l *Limits) *int64 { return &l.OpenFiles }},
+		{"processes", 1, 1 << 16, func(l *Limits) *int64 { return &l.Processes }},
+		{"memory_bytes", 16 << 20, 1 << 44, func(l *Limits) *int64 { return &l.MemoryBytes }},
+		{"temp_bytes", 4096, 1 << 40, func(l *Limits) *int64 { return &l.TempBytes }},
+		{"output_bytes", 1, 16 << 20, func(l *Limits) *int64 { return &l.OutputBytes }},
 	}
 }
 
@@ -164,8 +167,11 @@ func (d *draft) limits(n *node) {
 			continue
 		}
 		said := d.at.positive(v, l.name, "leave it out for the policy's own limit")
-		if said > l.most {
+		switch {
+		case said > l.most:
 			d.at.add(v.line, "", "%s is more than %d", l.name, l.most)
+		case said > 0 && said < l.least:
+			d.at.add(v.line, fmt.Sprintf("%d at least", l.least), "%s is %d, with which no program could be started", l.name, said)
 		}
 		*l.to(&d.Limits) = said
 		if l.name != "output_bytes" {

@@ -8,8 +8,8 @@ import (
 
 func TestConfinement(t *testing.T) {
 	got := load(t, "tools.json", executing(`["a"]`, `"dir":"workspace/app"`, `"env":{"B":"=x","A1":"\t","A":""}`, `"network":"private"`,
-		`"limits":{"cpu_seconds":1,"file_bytes":2,"open_files":3,"processes":4,"memory_bytes":5,"temp_bytes":6,"output_bytes":7}`)).Tools["t"]
-	if want := (Limits{1, 2, 3, 4, 5, 6, 7}); got.Limits != want {
+		`"limits":{"cpu_seconds":1,"file_bytes":2,"open_files":64,"processes":4,"memory_bytes":16777216,"temp_bytes":4096,"output_bytes":7}`)).Tools["t"]
+	if want := (Limits{1, 2, 64, 4, 16 << 20, 4096, 7}); got.Limits != want {
 		t.Errorf("limits %+v, want %+v", got.Limits, want)
 	}
 	if want := []string{"A=", "A1=\t", "B==x"}; !slices.Equal(got.Env, want) {
@@ -71,11 +71,13 @@ func TestConfinementRefusals(t *testing.T) {
 		{"limit zero", with(`"limits":{"processes":0}`), `5: processes must be a whole number above zero (leave it out for the policy's own limit)`},
 		{"limit fraction", with(`"limits":{"processes":1.5}`), `5: processes must be a whole number above zero (leave it out for the policy's own limit)`},
 		{"limit text", with(`"limits":{"processes":"1"}`), `5: processes must be a number, not a string`},
+		{"limit below", with(`"limits":{"open_files":63,` + "\n" + `"memory_bytes":16777215,"temp_bytes":4095}`), `5: open_files is 63, with which no program could be started (64 at least)` + "\n" +
+			`6: memory_bytes is 16777215, with which no program could be started (16777216 at least)` + "\n" + `6: temp_bytes is 4095, with which no program could be started (4096 at least)`},
 		{"limit beyond", with(`"limits":{"cpu_seconds":86401,` + "\n" + `"output_bytes":16777217}`), `5: cpu_seconds is more than 86400` + "\n" + `6: output_bytes is more than 16777216`},
 
 		{"no sandbox, network", with(`"sandbox":"none",` + "\n" + `"network":"private"`), `6: network is set beside "sandbox": "none", and holds in the sandbox alone (leave one of the two out)`},
 		{"no sandbox, no network", with(`"network":"none",` + "\n" + `"sandbox":"none"`), `5: network is set beside "sandbox": "none", and holds in the sandbox alone (leave one of the two out)`},
-		{"no sandbox, limits", with(`"sandbox":"none","limits":{"output_bytes":1,` + "\n" + `"memory_bytes":1}`), `6: memory_bytes is set beside "sandbox": "none", and holds in the sandbox alone (leave one of the two out)`},
+		{"no sandbox, limits", with(`"sandbox":"none","limits":{"output_bytes":1,` + "\n" + `"memory_bytes":16777216}`), `6: memory_bytes is set beside "sandbox": "none", and holds in the sandbox alone (leave one of the two out)`},
 
 		{"of a read", tool("t", `"operation":"read",`+"\n"+`"dir":"a",`+"\n"+`"env":{},"network":"none","limits":{}`), `4: dir is for a program, and handler "read_file" of operation "read" runs none (leave it out)` + "\n" +
 			`5: env is for a program, and handler "read_file" of operation "read" runs none (leave it out)` + "\n" + `5: network is for a program, and handler "read_file" of operation "read" runs none (leave it out)` + "\n" + `5: limits is for a program, and handler "read_file" of operation "read" runs none (leave it out)`},

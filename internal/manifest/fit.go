@@ -210,7 +210,9 @@ func (d *draft) accessesFit() {
 		}
 	}
 	for i, t := range d.Targets {
-		if !slices.Contains(possibleAccess(d.Operation), t.Access) {
+		if d.Program != "" && (t.Access == facts.Delete || t.Access == facts.Execute) {
+			d.at.add(d.targetLine(i), "a program is given files to read and write, and directories to see", "a target has access %s, which handler %s does not have", quoted(t.Access), quoted(d.Handler))
+		} else if !slices.Contains(possibleAccess(d.Operation), t.Access) {
 			d.at.add(d.targetLine(i), "", "a target has access %s, which operation %s does not have", quoted(t.Access), quoted(d.Operation))
 		} else if !slices.ContainsFunc(d.Roots, func(r Root) bool { return slices.Contains(r.Access, t.Access) }) {
 			d.at.add(d.line("roots"), "", "no root is for access %s, which a target has", quoted(t.Access))

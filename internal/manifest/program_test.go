@@ -88,6 +88,7 @@ func TestProgramRefusals(t *testing.T) {
 		{"arguments", with("read", `"handler":"exec:python3 x.py"`), `4: handler "exec:python3 x.py" holds a space (name the program alone: no shell reads it, and its arguments come on stdin)`},
 		{"not plain", with("read", `"handler":"exec:./a/./b"`), `4: handler "exec:./a/./b" is not plain (write "exec:./a/b")`},
 		{"delete", with("delete", `"handler":"exec:a"`), `4: handler "exec:a" does not serve operation "delete" ` + serves},
+		{"target removed", with("execute", `"handler":"exec:a","targets":[{"param":"path","access":"delete"}]`), `4: a target has access "delete", which handler "exec:a" does not have (a program is given files to read and write, and directories to see)`},
 		{"rename", with("rename", `"handler":"exec:a"`), `4: handler "exec:a" does not serve operation "rename" ` + serves},
 		{"fetch", with("fetch", `"handler":"exec:a"`), `4: handler "exec:a" does not serve operation "fetch" ` + serves},
 		{"commands", with("execute", `"handler":"exec:a",`+"\n"+`"commands":[["a"]]`), `5: commands is set beside handler "exec:a", which is the command (leave it out: the program reads its arguments on stdin)`},

@@ -20,6 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	sandbox.Init(nil)
 	if os.Args[0] == probeName {
 		probe(os.Args[2:])
 		os.Exit(0)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runlens/runlens/internal/executor/sandbox"
 )
 
 // process is a line of /proc/<pid>/stat.
@@ -278,7 +280,7 @@ func (s *supervisor) strays(below map[int]process) (strays []process) {
 			s.foreign = s.foreign || !s.complete(started)
 		}
 		_, here := started[p.pid]
-		s.foreign = s.foreign || here
+		s.foreign = s.foreign || here && !sandbox.Forks(p.pid)
 		switch {
 		case here || p.session == own || p.start < s.since:
 		case p.zombie && s.complete(started) && p.reap():

@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runlens/runlens/internal/executor/sandbox"
 )
 
 // started runs the command until end is called; it returns when the command has
@@ -56,6 +59,25 @@ func TestCommandsSideBySide(t *testing.T) {
 
 // An orphan of unknown origin is the last command's to end.
 func TestCommandsSideBySideWithStrays(t *testing.T) {
+	p := newProject(t, nil)
+	s := &supervisor{}
+	first, second := p.command("hang"), p.command("leave", "bare", "session", "hang")
+	endFirst := first.started(s, 1)
+	if _, err := s.run(context.Background(), second.Grant, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	endFirst()
+	second.nothingLeft()
+}
+
+// The process that begins sandboxes is a child for as long as its launcher is open,
+// and has no orphans that would be taken for a command's.
+func TestCommandStraysBesideSandboxes(t *testing.T) {
+	begin := sandbox.Open("")
+	defer begin.Close()
+	if s := begin.Probe(t.Context()); s.Level != sandbox.Full {
+		t.Skip("no sandbox here: " + strings.Join(s.Missing, "; "))
+	}
 	p := newProject(t, nil)
 	s := &supervisor{}
 	first, second := p.command("hang"), p.command("leave", "bare", "session", "hang")

@@ -65,8 +65,8 @@ func (s *stage) ownDir() (int, error) {
 	return fd, nil
 }
 
-// limit sets the resource limits. This process's own threads come on top of what
-// the program may have.
+// limit sets the resource limits but that on memory (limitMemory). This process's
+// own threads come on top of what the program may have.
 func (s *stage) limit() error {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -85,20 +85,33 @@ func (s *stage) limit() error {
 		{"processes", unix.RLIMIT_NPROC, int64(l.Processes + len(threads))},
 		{"locked memory", unix.RLIMIT_MEMLOCK, 8 << 20},
 		{"message queues", unix.RLIMIT_MSGQUEUE, 0},
-		{"address space", unix.RLIMIT_AS, l.AddressSpace},
 	}
 	for _, limit := range limits {
-		if limit.which == unix.RLIMIT_AS && limit.value == 0 {
-			continue
+		if err := setLimit(limit.name, limit.which, limit.value); err != nil {
+			return err
 		}
-		var old unix.Rlimit
-		if err := unix.Getrlimit(limit.which, &old); err != nil {
-			return unavailable("limit "+limit.name, err)
-		}
-		value := min(uint64(limit.value), old.Max)
-		if err := unix.Setrlimit(limit.which, &unix.Rlimit{Cur: value, Max: value}); err != nil {
-			return unavailable("limit "+limit.name, err)
-		}
+	}
+	return nil
+}
+
+// limitMemory bounds the address space. The Go runtime of this process has more of
+// it than a program may want, so this comes last: from here on nothing is to be had.
+func (s *stage) limitMemory() error {
+	if s.Limits.AddressSpace == 0 {
+		return nil
+	}
+	return setLimit("address space", unix.RLIMIT_AS, s.Limits.AddressSpace)
+}
+
+// setLimit sets a limit for good, to what there was where that is less.
+func setLimit(name string, which int, value int64) error {
+	var old unix.Rlimit
+	if err := unix.Getrlimit(which, &old); err != nil {
+		return unavailable("limit "+name, err)
+	}
+	least := min(uint64(value), old.Max)
+	if err := unix.Setrlimit(which, &unix.Rlimit{Cur: least, Max: least}); err != nil {
+		return unavailable("limit "+name, err)
 	}
 	return nil
 }

@@ -260,6 +260,9 @@ func (s *stage) exec() (pid int, err error) {
 		program = len(files)
 		files = append(files, uintptr(s.program))
 	}
+	if err := s.limitMemory(); err != nil {
+		return 0, err
+	}
 	pid, err = syscall.ForkExec(fdPath(program), unpack(s.Argv), &syscall.ProcAttr{
 		Env:   unpack(s.Env),
 		Files: files,

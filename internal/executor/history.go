@@ -272,7 +272,7 @@ func (b *historian) ended(ev *ledger.Event) error {
 	}
 	p := b.started[e.Started]
 	delete(b.started, e.Started)
-	if p == nil || e.ErrorCode == codeCancelled {
+	if p == nil || e.ErrorCode == codeCancelled || e.Abandoned {
 		return nil
 	}
 	out := &Outcome{CallID: p.callID, Tool: p.tool, Verdict: engine.Verdict{Effect: engine.Allow, Reasons: p.verdict.Reasons}}

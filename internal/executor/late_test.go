@@ -107,6 +107,10 @@ func TestLateResult(t *testing.T) {
 	if r.Status != executor.StatusFailed || r.ErrorCode != "handler_timeout" || r.Output != nil {
 		t.Fatalf("%+v", r)
 	}
+	// Whoever proposes it again is told that it may still be done.
+	if again := x.Exec(context.Background(), writeSum(map[string]any{"sum": 6}), run); again.Status != executor.StatusBlocked || again.Reason != "outcome_unknown" {
+		t.Errorf("again: %s %s %s", again.Status, again.ErrorCode, again.Reason)
+	}
 	if _, err := x.Stop(context.Background(), run, "input_ended"); err != nil {
 		t.Fatal(err)
 	}

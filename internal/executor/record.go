@@ -67,6 +67,7 @@ type toolEndedEvent struct {
 	Tool      string         `json:"tool"`
 	ErrorCode string         `json:"error_code,omitempty"`
 	Message   string         `json:"message,omitempty"`
+	Abandoned bool           `json:"abandoned,omitempty"` // the handler had not come back
 	Bytes     int            `json:"output_bytes"`
 	Digest    string         `json:"output_digest"`
 	Facts     map[string]any `json:"facts"` // numbers and booleans of the output; no text
@@ -324,7 +325,7 @@ func (p *proposal) resultEvent() (string, toolEndedEvent) {
 	output := p.done.Output
 	if p.err != nil {
 		e := handlerError(p.err)
-		ev.ErrorCode, output = e.Code, e.Output
+		ev.ErrorCode, ev.Abandoned, output = e.Code, e.Abandoned, e.Output
 		ev.Message = p.x.withhold.message(e.Message, p.x.cfg.Engine.Reason(e.Code, "", "", nil).Message)
 	}
 	if output != nil {

@@ -148,6 +148,7 @@ func (s *State) applyHandler(ev *ledger.Event) error {
 		Started int64  `json:"started_seq"`
 		Tool    string `json:"tool"`
 		Code    string `json:"error_code"`
+		Gone    bool   `json:"abandoned"`
 	}
 	if err := json.Unmarshal(ev.Payload, &p); err != nil {
 		return err
@@ -170,6 +171,9 @@ func (s *State) applyHandler(ev *ledger.Event) error {
 		s.Plan.Succeeded(p.Started)
 	case ev.Type == ledger.ToolFailed && p.Code != codeCancelled:
 		s.Plan.HasFailed(p.Started)
+		if p.Gone && digest != "" {
+			s.Lost[digest]++ // it may still be at it
+		}
 	default: // nobody knows how far it came
 		s.Plan.Lost(p.Started)
 		if digest != "" {

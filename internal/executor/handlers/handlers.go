@@ -141,6 +141,7 @@ type Error struct {
 	Output      map[string]any // what was printed so far; nil when the handler prints nothing
 	Observation string         // Output as text for the model, uncut; "" stands for Output as JSON
 	Written     []Written      // what was put in place before it failed, and is there
+	Abandoned   bool           // it had not come back: what it does may still be done
 }
 
 func (e *Error) Error() string { return e.Message }

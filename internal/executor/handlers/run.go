@@ -127,9 +127,9 @@ func (g *gate) pass() bool { return g.closed.CompareAndSwap(false, true) }
 // expired is the error of a handler whose context ended before it did.
 func expired(ctx context.Context, name string, limit time.Duration) *Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &Error{Code: CodeTimeout, Message: fmt.Sprintf("run handler %q: not done after %s", name, limit)}
+		return &Error{Code: CodeTimeout, Abandoned: true, Message: fmt.Sprintf("run handler %q: not done after %s", name, limit)}
 	}
-	return failed("run handler %q: the caller cancelled it", name)
+	return &Error{Abandoned: true, Message: fmt.Sprintf("run handler %q: the caller cancelled it", name)}
 }
 
 // protect runs the handler and turns whatever it does into a Result or an *Error.

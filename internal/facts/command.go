@@ -2,6 +2,7 @@ package facts
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,22 @@ func (p Part) Takes(arg string) bool {
 	case Text:
 		re, err := regexp.Compile(p.Pattern)
 		return err == nil && re.MatchString(arg)
+	}
+	return false
+}
+
+// Covers says whether p surely takes every text that q takes. Of two texts with
+// different patterns nobody knows.
+func (p Part) Covers(q Part) bool {
+	switch {
+	case p.Kind == Path:
+		return true
+	case p.Kind == Text && q.Kind == Text:
+		return p.Pattern == q.Pattern
+	case q.Kind == Word:
+		return p.Takes(q.Word)
+	case q.Kind == Choice:
+		return !slices.ContainsFunc(q.Values, func(v string) bool { return !p.Takes(v) })
 	}
 	return false
 }

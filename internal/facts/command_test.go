@@ -49,3 +49,47 @@ func TestCommandLines(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestPartCovers(t *testing.T) {
+	word := func(w string) facts.Part { return facts.Part{Kind: facts.Word, Word: w} }
+	choice := func(v ...string) facts.Part { return facts.Part{Kind: facts.Choice, Arg: "c", Values: v} }
+	text := func(p string) facts.Part { return facts.Part{Kind: facts.Text, Arg: "t", Pattern: p} }
+	anywhere := facts.Part{Kind: facts.Path, Arg: "p", Root: "data", Access: facts.Read}
+	for _, c := range []struct {
+		p, q facts.Part
+		want bool
+	}{
+		{anywhere, word("a"), true},
+		{anywhere, choice("a", "b"), true},
+		{anywhere, text("^(?:a)$"), true},
+		{anywhere, facts.Part{Kind: facts.Path, Arg: "q", Root: "logs", Access: facts.Write}, true},
+		{text("^(?:[a-z]+)$"), facts.Part{Kind: facts.Text, Arg: "u", Pattern: "^(?:[a-z]+)$"}, true},
+		{text("^(?:[a-z]+)$"), text("^(?:[a-y]+)$"), false}, // true, but not by its text
+		{text("^(?:[a-z]+)$"), word("ab"), true},
+		{text("^(?:[a-z]+)$"), word("AB"), false},
+		{text("^(?:[a-z]+)$"), choice("a", "b"), true},
+		{text("^(?:[a-z]+)$"), choice("a", "B"), false},
+		{text("^(?:(?s:.*))$"), anywhere, false},
+		{text("("), word("a"), false},
+		{choice("a", "b"), word("b"), true},
+		{choice("a", "b"), word("c"), false},
+		{choice("a", "b"), choice("b"), true},
+		{choice("a", "b"), choice("b", "c"), false},
+		{choice("a", "b"), text("^(?:a)$"), false},
+		{choice("a", "b"), anywhere, false},
+		{word("a"), word("a"), true},
+		{word("a"), word("b"), false},
+		{word("a"), choice("a"), true},
+		{word("a"), choice("a", "a"), true},
+		{word("a"), choice("a", "b"), false},
+		{word("a"), text("^(?:a)$"), false},
+		{word("a"), anywhere, false},
+		{facts.Part{Kind: "?"}, word("a"), false},
+		{anywhere, facts.Part{Kind: "?"}, true},
+		{word("a"), facts.Part{Kind: "?"}, false},
+	} {
+		if got := c.p.Covers(c.q); got != c.want {
+			t.Errorf("%+v covers %+v: %v, want %v", c.p, c.q, got, c.want)
+		}
+	}
+}

@@ -74,7 +74,7 @@ func newEncoder() *encoder {
 		withheld:   newFields("pointer bytes kinds"),
 		root:       newFields("declared path prefix exists access param place mount_id device"),
 		tool:       newFields("declared name operation handler roots max_bytes timeout_ms commands patterns absolute create_parents network sandbox"),
-		target:     newFields("param position access recursive entry raw requested lexical resolution missing path segments in_project folded kind size allocated nlink device mount_id via_symlink link_target pseudo_fs protected resolver handle below walk"),
+		target:     newFields("param position access recursive entry raw requested lexical resolution missing path segments in_project folded kind size allocated nlink device mount_id via_symlink link_target pseudo_fs protected resolver handle below walk place"),
 		part:       newFields("kind word arg root access values pattern"),
 		lexical:    newFields("absolute parent_segment parent_escape backslash drive tilde nul control invisible bad_utf8 percent_encoded url empty too_long trailing_dot_space reserved_name stream_name short_name expansion"),
 		below:      newFields("path folded kind"),
@@ -232,7 +232,7 @@ func (w *encoding) targetTerm(t *facts.Target) *ast.Term {
 		w.str(t.PseudoFS), w.str(t.Protected), w.str(t.Resolver), boolean(t.Handle),
 		list(w, t.Below, func(w *encoding, b *facts.Below) *ast.Term {
 			return w.object(w.below, w.str(b.Path), w.str(b.Folded), w.str(b.Kind))
-		}), w.str(t.Walk))
+		}), w.str(t.Walk), w.str(t.Place))
 }
 
 func (w *encoding) lexicalTerm(l facts.Lexical) *ast.Term {

@@ -173,19 +173,42 @@ func seesRoots(t *manifest.Tool) bool {
 // placed finds out how each root stands to protected places.
 func (r *run) placed(roots []facts.Root) []facts.Root {
 	roots = slices.Clone(roots)
-	own := r.runsRoot().Prefix + r.id + "/" + artifactsDir
 	places := r.x.resolver.Shadowed()
 	for i := range roots {
-		p := roots[i].Path
-		switch {
-		case within(p, own):
-		case slices.ContainsFunc(places, func(place string) bool { return within(p, place) }):
-			roots[i].Place = facts.PlaceInside
-		case r.x.resolver.Holds(p):
-			roots[i].Place = facts.PlaceHolds
-		}
+		roots[i].Place = r.place(roots[i].Path, places)
 	}
 	return roots
+}
+
+// place is how a directory stands to protected places.
+func (r *run) place(p string, places []string) string {
+	switch {
+	case within(p, r.runsRoot().Prefix+r.id+"/"+artifactsDir):
+	case slices.ContainsFunc(places, func(place string) bool { return within(p, place) }):
+		return facts.PlaceInside
+	case r.x.resolver.Holds(p):
+		return facts.PlaceHolds
+	}
+	return ""
+}
+
+// placeTargets finds out how the directories that a program will see stand to
+// protected places.
+func (p *proposal) placeTargets() {
+	if !p.confined() {
+		return
+	}
+	for i := range p.input.Targets {
+		t := &p.input.Targets[i]
+		if t.Kind != facts.Directory || !t.Handle {
+			continue
+		}
+		name := p.targets[i].object.Path()
+		if name == "" { // it is there in this run alone, which is virtual
+			name = t.Path
+		}
+		t.Place = p.run.place(name, p.x.resolver.Shadowed())
+	}
 }
 
 // hidden are the protected places that a program would see otherwise: those in its

@@ -117,9 +117,21 @@ func TestProgramSeesNoPlace(t *testing.T) {
 	if r := x.Exec(context.Background(), callOf("p", map[string]any{"path": "."}), "r"); r.Output["seen"] != "a" {
 		t.Errorf("it saw %q: %s %s", r.Output["seen"], r.ErrorCode, r.ErrorMessage)
 	}
-	for path, code := range map[string]string{"policies/runlens": "sandbox_unavailable", "runs": "sandbox_unavailable", "runs/r/artifacts": ""} {
-		if r := x.Exec(context.Background(), callOf("p", map[string]any{"path": path}), "r"); r.ErrorCode != code {
-			t.Errorf("%s: %s %s, want %s", path, r.ErrorCode, r.ErrorMessage, code)
+	for path, code := range map[string]string{
+		"policies/runlens": "protected_root", "manifests": "protected_root", "runs": "protected_root", "runs/r": "protected_root",
+		"runs/r/artifacts": "allowed", "tools": "allowed", ".": "allowed",
+	} {
+		call := callOf("p", map[string]any{"path": path})
+		out, err := x.Check(context.Background(), call, "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := out.Verdict.Reasons[0].Code; got != code {
+			t.Errorf("%s is checked: %s, want %s", path, got, code)
+		}
+		r := x.Exec(context.Background(), call, "r")
+		if allowed := code == "allowed"; allowed != (r.Status == executor.StatusSuccess) || !allowed && r.Reason != code {
+			t.Errorf("%s: %s %s %s, want %s", path, r.Status, r.Reason, r.ErrorMessage, code)
 		}
 	}
 }

@@ -124,7 +124,7 @@ type Root struct {
 	Device   int64    `json:"device"`
 }
 
-// How a root stands to protected places. The run's own artifacts are in none.
+// How a directory that a program sees stands to protected places. The run's own artifacts are in none.
 const (
 	PlaceInside = "inside" // it is such a place, or lies in one
 	PlaceHolds  = "holds"  // such a place lies in it, or would once somebody made it
@@ -160,6 +160,7 @@ type Target struct {
 	Handle     bool     `json:"handle"`      // the object (for absent: its parent) is held open
 	Below      []Below  `json:"below"`       // recursive: entries whose folded names policy data cares about
 	Walk       string   `json:"walk"`        // recursive: "complete" or "cut"; "" otherwise
+	Place      string   `json:"place"`       // how a directory that a program would see stands to protected places: PlaceInside, PlaceHolds or ""; "" for all others
 }
 
 // Resolutions of a target.

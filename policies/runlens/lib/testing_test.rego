@@ -149,6 +149,7 @@ target := {
 	"walk": "",
 	"lexical": lexical,
 }
+	"place": "",
 
 lexical := {
 	"absolute": false,

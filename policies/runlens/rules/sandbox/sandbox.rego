@@ -34,10 +34,21 @@ deny contains lib.reason(rego.metadata.rule(), {"wanted": data.runlens.sandbox.l
 #   code: protected_root
 #   message: "root {root} {how} policies, manifests, keys, a tool's program or the record of a run"
 deny contains lib.reason(rego.metadata.rule(), {"root": root.declared, "how": how}) if {
-	_runs
-	_asked != "none"
+	_confined
 	some root in input.tool.roots
 	how := _exposes(root)
+}
+
+# METADATA
+# title: a directory that the program would see is or lies in a protected place
+# description: Where it only holds such a place, the place is hidden.
+# custom:
+#   code: protected_root
+#   message: "{param}: {requested} is or lies in a place of policies, manifests, keys or the record of a run, which no program sees"
+deny contains lib.reason(rego.metadata.rule(), {"param": target.param, "requested": target.requested}) if {
+	_confined
+	some target in input.targets
+	target.place == "inside"
 }
 
 _exposes(root) := "is or lies in a place of" if root.place == "inside"
@@ -56,6 +67,11 @@ _runs if input.command.present == true
 _asked := input.tool.sandbox if {
 	input.tool.sandbox in {"none", "partial"}
 } else := "full"
+
+_confined if {
+	_runs
+	_asked != "none"
+}
 
 _isolated if _asked == "none"
 

@@ -105,6 +105,30 @@ test_root_that_holds_a_protected_place if {
 	sandbox.deny == set() with input as _rooted("full", "holds", ["write"], "path")
 }
 
+_shown(wanted, place) := object.union(
+	_handler(wanted, "full"),
+	{"targets": [object.union(testing.target, {"access": "list", "kind": "directory", "place": place})]},
+)
+
+test_directory_in_a_protected_place if {
+	sandbox.deny == {{
+		"code": "protected_root",
+		"message": "path: data/a.csv is or lies in a place of policies, manifests, keys or the record of a run, which no program sees",
+		"param": "path",
+		"detail": {"requested": "data/a.csv"},
+	}} with input as _shown("full", "inside")
+}
+
+test_directory_that_holds_a_protected_place if {
+	sandbox.deny == set() with input as _shown("full", "holds")
+	sandbox.deny == set() with input as _shown("full", "")
+}
+
+test_directory_that_no_sandbox_shows if {
+	sandbox.deny == set() with input as _shown("none", "inside")
+	sandbox.deny == set() with input as object.union(_shown("full", "inside"), {"command": {"present": false}})
+}
+
 test_root_that_no_sandbox_shows if {
 	sandbox.deny == set() with input as _rooted("none", "inside", ["write"], "")
 	sandbox.deny == set() with input as _rooted("none", "holds", ["write"], "")

@@ -3,7 +3,7 @@ package manifest
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"unicode"
 
 	"github.com/runlens/runlens/internal/facts"
 )
@@ -66,7 +66,7 @@ func (t *Tool) onlyPattern() []facts.Part {
 }
 
 // commandIssues is what the input schema cannot say of the arguments that make
-// a command: they come whole or by name, and no text holds a control character.
+// a command: they come whole or by name, and no text holds what nobody sees.
 func (t *Tool) commandIssues(args map[string]any) (issues []Issue) {
 	if len(t.Patterns) == 0 {
 		return nil
@@ -74,7 +74,7 @@ func (t *Tool) commandIssues(args map[string]any) (issues []Issue) {
 	add := func(name, message string) {
 		issues = append(issues, Issue{Pointer: "arguments." + name, Message: message})
 	}
-	argv, whole := args[argvName]
+	_, whole := args[argvName]
 	for _, p := range t.onlyPattern() {
 		v, given := args[p.Arg]
 		s, _ := v.(string)
@@ -86,31 +86,45 @@ func (t *Tool) commandIssues(args map[string]any) (issues []Issue) {
 			add(argvName, "field is required") // the manifest's own schema takes no names
 		case !whole && !given:
 			add(p.Arg, "field is required")
-		case !whole && p.Kind == facts.Text && strings.ContainsFunc(s, isControl):
-			add(p.Arg, "must not hold a control character")
+		case !whole && p.Kind == facts.Text && unseen(s) != "":
+			add(p.Arg, "must not hold "+unseen(s))
 		}
 	}
-	items, _ := argv.([]any)
-	for i, item := range items {
-		if s, _ := item.(string); strings.ContainsFunc(s, isControl) && t.takesAsText(s, i, len(items)) {
-			add(fmt.Sprintf("%s[%d]", argvName, i), "must not hold a control character")
+	list, _ := t.Argv(args)
+	for i, p := range t.counting(list) {
+		if what := unseen(list[i]); whole && p.Kind == facts.Text && what != "" {
+			add(fmt.Sprintf("%s[%d]", argvName, i), "must not hold "+what)
 		}
 	}
 	return issues
 }
 
-// takesAsText tells whether a command of so many parts takes s at a place only
-// by a pattern, which may take more than was thought of: "[^/]+" takes a newline.
-func (t *Tool) takesAsText(s string, at, parts int) bool {
-	text := false
-	for _, p := range t.Patterns {
-		if len(p) != parts {
-			continue
-		}
-		text = text || p[at].Kind == facts.Text
-		if p[at].Kind == facts.Word && p[at].Word == s || slices.Contains(p[at].Values, s) {
-			return false
+// counting is the command with arguments that argv counts as: unless it is one of
+// those written out, the first that takes it, going by the text. Else nil.
+func (t *Tool) counting(argv []string) []facts.Part {
+	if slices.ContainsFunc(t.Commands, func(c []string) bool { return slices.Equal(c, argv) }) {
+		return nil
+	}
+	for _, pattern := range t.Patterns {
+		if slices.EqualFunc(pattern, argv, facts.Part.Takes) {
+			return pattern
 		}
 	}
-	return text && !slices.ContainsFunc(t.Commands, func(c []string) bool { return len(c) == parts && c[at] == s })
+	return nil
+}
+
+// unseen says what a text holds that people do not see, or that is no part of a
+// line: a pattern such as "[^/]+" takes it without having been meant to.
+func unseen(s string) string {
+	for _, r := range s {
+		switch {
+		case isControl(r):
+			return "a control character"
+		case unicode.In(r, unicode.Zl, unicode.Zp):
+			return "a line or paragraph separator"
+		case unicode.Is(unicode.Cf, r):
+			return "a format character"
+		}
+	}
+	return ""
 }

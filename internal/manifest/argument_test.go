@@ -37,6 +37,7 @@ func TestCommandIssues(t *testing.T) {
 	own := load(t, "tools.json", executing(byName, `"input_schema":{"type":"object","properties":{"argv":{"type":"array"}}}`)).Tools["t"]
 	names := load(t, "tools.json", executing(byName, `"input_schema":`+closed(`"path":{"type":"string"},"mode":{"type":"string"},"text":{"type":"string"}`))).Tools["t"]
 	two := load(t, "tools.json", executing(byName+`,["run","a\nb","--","fast","c\nd"],["other"]`)).Tools["t"]
+	seen := load(t, "tools.json", executing(`["run","\u200d"],["run",{"arg":"v","values":["a\u2028"]}],["run","--",{"arg":"t","pattern":".+"}],["go",{"arg":"t","pattern":"[^/-].*"}]`)).Tools["t"]
 	for _, c := range []struct {
 		name string
 		tool *Tool
@@ -59,6 +60,18 @@ func TestCommandIssues(t *testing.T) {
 		{"newline that the pattern takes", one, `{"path":"a","mode":"fast","text":"x\ny"}`, "[arguments.text: must not hold a control character]"},
 		{"newline in argv", one, `{"argv":["run","data/a","--","fast","x\ny"]}`, "[arguments.argv[4]: must not hold a control character]"},
 		{"NUL in argv", one, `{"argv":["run","data/a","--","slow\nly","x\u0000"]}`, "[arguments.argv[4]: must not hold a control character]"},
+		{"line separator", one, `{"path":"a","mode":"fast","text":"x\u2028y"}`, "[arguments.text: must not hold a line or paragraph separator]"},
+		{"paragraph separator in argv", one, `{"argv":["run","data/a","--","fast","x\u2029y"]}`, "[arguments.argv[4]: must not hold a line or paragraph separator]"},
+		{"written from right to left", one, `{"path":"a","mode":"fast","text":"x\u202ey"}`, "[arguments.text: must not hold a format character]"},
+		{"zero width in argv", one, `{"argv":["run","data/a","--","fast","x\u200b"]}`, "[arguments.argv[4]: must not hold a format character]"},
+		{"soft hyphen", one, `{"path":"a","mode":"fast","text":"\u00ad"}`, "[arguments.text: must not hold a format character]"},
+		{"tag", one, `{"path":"a","mode":"fast","text":"x\udb40\udc41"}`, "[arguments.text: must not hold a format character]"},
+		{"C1 control", one, `{"path":"a","mode":"fast","text":"\u0085"}`, "[arguments.text: must not hold a control character]"},
+		{"letters of any script, and spaces", one, `{"path":"a","mode":"fast","text":"ä 日\u00a0\u3000e\u0301"}`, "[]"},
+		{"format character in a declared word", seen, `{"argv":["run","\u200d"]}`, "[]"},
+		{"format character in a declared value", seen, `{"argv":["run","a\u2028"]}`, "[]"},
+		{"format character that is a value of another command", seen, `{"argv":["go","a\u2028"]}`, "[arguments.argv[1]: must not hold a line or paragraph separator]"},
+		{"format character in text that comes later", seen, `{"argv":["run","--","b\u2028"]}`, "[arguments.argv[2]: must not hold a line or paragraph separator]"},
 		{"in a path, which policy judges", one, `{"path":"a\nb","mode":"slow\nly","text":"x"}`, "[]"},
 		{"in a word of another command", two, `{"argv":["run","a\nb","--","fast","c\nd"]}`, "[]"},
 		{"in no word", two, `{"argv":["run","a\nb","--","fast","c\ne"]}`, "[arguments.argv[4]: must not hold a control character]"},

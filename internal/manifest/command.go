@@ -1,9 +1,11 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/runlens/runlens/internal/call"
 	"github.com/runlens/runlens/internal/facts"
 )
 
@@ -36,6 +38,44 @@ func (d *draft) commands() {
 	for _, item := range n.items {
 		d.command(item)
 	}
+	d.neverCounting()
+}
+
+// neverCounting refuses a command that another one always counts before: those
+// written out come first, then those with arguments in the order of the file.
+func (d *draft) neverCounting() {
+	for j, pattern := range d.Patterns {
+		refuse := func(before, fix string) {
+			d.at.add(d.patternLines[j], fix, "command %s can never count: %s takes all that it takes", quoted(facts.CommandLine(pattern)), before)
+		}
+		for _, argv := range d.Commands {
+			if covers(inWords(argv), pattern) {
+				refuse("the same command written out", "leave one of the two out")
+			}
+		}
+		for i, before := range d.Patterns[:j] {
+			if !covers(before, pattern) {
+				continue
+			}
+			fix := "put the narrower first"
+			if covers(pattern, before) {
+				fix = "use one root that holds both, or leave one out"
+			}
+			refuse(fmt.Sprintf("%s in line %d stands before it and", quoted(facts.CommandLine(before)), d.patternLines[i]), fix)
+			break
+		}
+	}
+}
+
+// covers tells whether a surely takes every argv that b takes, going by the text.
+func covers(a, b []facts.Part) bool { return slices.EqualFunc(a, b, facts.Part.Covers) }
+
+func inWords(argv []string) []facts.Part {
+	parts := make([]facts.Part, len(argv))
+	for i, word := range argv {
+		parts[i] = facts.Part{Kind: facts.Word, Word: word}
+	}
+	return parts
 }
 
 // command reads one command and adds it, unless there is one that is the same.
@@ -170,8 +210,17 @@ func (d *draft) argumentName(n *node, before []facts.Part) string {
 		d.at.add(a.line, "a letter or _, then letters, digits, _, at most 64 in all", "bad argument name %s", quoted(name))
 	case name == argvName:
 		d.at.add(a.line, "choose another name", `an argument is named "argv", which is the whole command`)
-	case slices.ContainsFunc(before, func(p facts.Part) bool { return p.Arg == name }):
-		d.at.add(a.line, "choose another name", "a command has two arguments named %s", quoted(name))
+	case strings.EqualFold(name, argvName):
+		d.at.add(a.line, "choose another name", `an argument is named %s, which differs only in case from "argv", the whole command`, quoted(name))
+	}
+	for _, p := range before {
+		switch {
+		case name == "" || !strings.EqualFold(p.Arg, name):
+		case p.Arg == name:
+			d.at.add(a.line, "choose another name", "a command has two arguments named %s", quoted(name))
+		default:
+			d.at.add(a.line, "choose another name", "a command has arguments named %s and %s, which differ only in case", quoted(p.Arg), quoted(name))
+		}
 	}
 	return name
 }
@@ -218,8 +267,40 @@ func isVariable(s string) bool {
 	return s != ""
 }
 
-// commandsFit holds the arguments of commands to the tool's roots, targets and
-// input schema.
+// namesFit refuses names that a call could not tell apart: those of targets and
+// payload from each other, and those of a command's arguments from them.
+func (d *draft) namesFit() bool {
+	before := len(d.at.problems.list)
+	names := d.parameters()
+	if d.takesCommand() {
+		names = append(names, argvName)
+	}
+	if a, b, found := call.CaseVariant(names); found {
+		line := d.line("targets")
+		if slices.Contains(d.Payload, b) || b == argvName && slices.Contains(d.Payload, a) {
+			line = d.line("payload")
+		}
+		d.at.add(line, "choose another name", "parameters %s and %s differ only in case", quoted(a), quoted(b))
+	}
+	for i, pattern := range d.Patterns {
+		for _, p := range pattern {
+			at := d.at
+			at.subject += "argument " + quoted(p.Arg) + ": "
+			other := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, p.Arg) })
+			switch {
+			case p.Kind == facts.Word || other < 0:
+			case names[other] == p.Arg:
+				at.add(d.patternLines[i], "choose another name", "a target or payload has the same name")
+			default:
+				at.add(d.patternLines[i], "choose another name", "a target or payload is named %s, which differs only in case", quoted(names[other]))
+			}
+		}
+	}
+	return len(d.at.problems.list) == before
+}
+
+// commandsFit holds the arguments of commands to the tool's roots and input
+// schema.
 func (d *draft) commandsFit() {
 	for i, pattern := range d.Patterns {
 		at := d.at
@@ -231,9 +312,6 @@ func (d *draft) commandsFit() {
 			if p.Kind == facts.Path && !d.hasRoot(p.Root, p.Access) {
 				at.add(d.patternLines[i], `add {"path": `+quoted(p.Root)+`, "access": ["`+p.Access+`"]} to roots`,
 					"root %s lies in none of the tool's roots for access %s", quoted(p.Root), quoted(p.Access))
-			}
-			if d.isTargetParameter(p.Arg) || slices.Contains(d.Payload, p.Arg) {
-				at.add(d.patternLines[i], "choose another name", "a target or payload has the same name")
 			}
 		}
 	}

@@ -1,7 +1,10 @@
 package manifest
 
 import (
+	"math/rand/v2"
 	"reflect"
+	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +77,13 @@ func TestCommandRefusals(t *testing.T) {
 		{"name with a dash", executing(`["a",{"arg":"x-y","root":"data"}]`), `4: bad argument name "x-y" (a letter or _, then letters, digits, _, at most 64 in all)`},
 		{"name argv", executing(`["a",{"arg":"argv","root":"data"}]`), `4: an argument is named "argv", which is the whole command (choose another name)`},
 		{"name twice", executing(`["a",{"arg":"x","root":"data"},` + "\n" + `{"arg":"x","pattern":"b"}]`), `5: a command has two arguments named "x" (choose another name)`},
+		{"names but for case", executing(`["a",{"arg":"p","root":"data"},` + "\n" + `{"arg":"P","pattern":"b"}]`), `5: a command has arguments named "p" and "P", which differ only in case (choose another name)`},
+		{"name argv but for case", executing(`["a",` + "\n" + `{"arg":"ArgV","root":"data"}]`), `5: an argument is named "ArgV", which differs only in case from "argv", the whole command (choose another name)`},
+		{"a payload of that name but for case", executing(`["c"],`+"\n"+`["a",{"arg":"x","root":"data"}]`, `"payload":["X"]`), `5: argument "x": a target or payload is named "X", which differs only in case (choose another name)`},
+		{"a target of that name but for case", executing(`["a",{"arg":"x","root":"data"}]`, `"targets":[{"param":"X","access":"read"}]`), `4: argument "x": a target or payload is named "X", which differs only in case (choose another name)`},
+		{"targets but for case", executing(`["a"]`, `"targets":[{"param":"p","access":"read"},{"param":"P","access":"read"}]`), `5: parameters "p" and "P" differ only in case (choose another name)`},
+		{"a payload and a target but for case", executing(`["a"]`, `"targets":[{"param":"p","access":"read"}]`, `"payload":["P"]`), `6: parameters "p" and "P" differ only in case (choose another name)`},
+		{"a payload named argv but for case", executing(`["a"]`, `"payload":["ARGV"]`), `5: parameters "ARGV" and "argv" differ only in case (choose another name)`},
 		{"nothing said", executing(`["a",` + "\n" + `{"arg":"x"}]`), `5: argument "x": nothing says what it may be (add "root" for a path, "values" or "pattern")`},
 		{"two things said", arg(`"root":"data","pattern":"b"`), `4: argument "x": root and pattern are both set (keep one)`},
 		{"the same twice", executing(`["a",{"arg":"x","pattern":"b"}],` + "\n" + `["a",{"pattern":"b","arg":"x"}]`), `5: commands holds the same command twice`},
@@ -122,12 +132,15 @@ func TestPatternTrouble(t *testing.T) {
 	)
 	for expr, want := range map[string]string{
 		"a|b": fine, "^a|b$": fine, "(?i)a+": fine, "(?s)a.+": fine, "[a-z][a-z-]*": fine, `\w+`: fine, `[^-].*`: fine,
-		"--level=[0-9]+": fine, "-?[0-9]+": fine, "--fix|--check": fine, "-v{1,3}": fine, `\Q-a.b\E`: fine, `\x2d+a`: fine,
-		`(?:-a|b)[-c]`: fine, "[+,.]a": fine, `\bb.*`: fine, "[!-~]{0}a": fine, "[^\\x00-\\x{10FFFF}]|a": fine,
+		"--level=[0-9]+": fine, "--?[0-9]+": fine, "--fix|--check": fine, "-.+": fine, "(?i)-A|[-]b": fine, "-*-a": fine, "(?:-a|--b)[-c]": fine, "-v{1,3}": fine, `\Q-a.b\E`: fine, `\x2d+a`: fine,
+		"a(?:-a|b)[-c]": fine, "[+,.]a": fine, `\bb.*`: fine, "[!-~]{0}a": fine, "[^\\x00-\\x{10FFFF}]|a": fine,
 
 		".+": option, ".*a": option, "[a-z-]+": option, "[!-~]+": option, "[^/]+": option, `\S+`: option, `\W+`: option, "(?s).+": option,
 		"a?[b-]+": option, "(?:a|[b-])c": option, "a|[b-]": option, "(?:[-+]a){2}": option, "^[-+][0-9]": option, `\B.a`: option,
 		"(?:a|b?)[-c]": option, "(a*)(.)": option, "[a-z-]{0,3}x": option, "(?:a?){2}[-b]": option, "a{0,2}[b-]": option,
+
+		"[a-z]*-[a-z]+": option, "[a-z]?-rf": option, "a?-": option, "-?[0-9]+": option, "(?:-a|b)[-c]": option, "a|-b": option, "(?:a|)(-)": option, "a*(?:b*(?:-|c))": option,
+		"(?i)a?-B": option, `\b-|a`: option, `a*$-|^b?(?:^-c)`: option, `[a-z]*\Q-rf\E`: option, `\Qa\E?-`: option, "(?:a{0,2}-)+": option, "(?:a?){2}-b": option, "--fix|check": option, "[-a]": option, "(?:-|[^-])x": option, "(?:a{0}|b)-|-?a": option,
 
 		"": empty, "a*": empty, "a?": empty, "a|": empty, ".*": empty, "(?:)": empty, "a{0,2}": empty, "$": empty,
 
@@ -148,9 +161,133 @@ func TestPatternTrouble(t *testing.T) {
 		}
 	}
 	holdRefusals(t, []struct{ name, data, want string }{
-		{"with its fix", executing(`["a",{"arg":"x",` + "\n" + `"pattern":".+"}]`), `5: argument "x": pattern ".+" takes what begins with "-", which programs read as an option (say what it begins with, as in [A-Za-z0-9_][a-z-]*; or, where an option is meant, write its dash out; or put "--" before it)`},
-		{"after -- of another command", executing(`["a","--"],` + "\n" + `["a",{"arg":"x","pattern":".+"},"--"]`), `5: argument "x": pattern ".+" takes what begins with "-", which programs read as an option (say what it begins with, as in [A-Za-z0-9_][a-z-]*; or, where an option is meant, write its dash out; or put "--" before it)`},
+		{"with its fix", executing(`["a",{"arg":"x",` + "\n" + `"pattern":".+"}]`), `5: argument "x": pattern ".+" takes what begins with "-", which programs read as an option (say what it begins with, as in [A-Za-z0-9_][a-z-]*; or, where options are meant, begin every match with a dash; or put "--" before it)`},
+		{"after -- of another command", executing(`["a","--"],` + "\n" + `["a",{"arg":"x","pattern":".+"},"--"]`), `5: argument "x": pattern ".+" takes what begins with "-", which programs read as an option (say what it begins with, as in [A-Za-z0-9_][a-z-]*; or, where options are meant, begin every match with a dash; or put "--" before it)`},
 		{"look-around", executing(`["a",{"arg":"x","pattern":"(?!-).+"}]`), `4: argument "x": pattern "(?!-).+" is no regular expression: invalid or unsupported Perl syntax "(?!" (RE2 reads it: no look-around, no back-references)`},
 		{"number", executing(`["a",{"arg":"x","pattern":1}]`), `4: argument "x": pattern must be a string, not a number`},
+	})
+}
+
+// TestBeginnings: over many expressions, no match begins with what is not among
+// its beginnings, and none that loads takes both what begins with a dash and what
+// does not.
+func TestBeginnings(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	loaded := 0
+	for range 4000 {
+		expr := anExpression(r, 3)
+		tree, err := syntax.Parse(expr, syntax.Perl)
+		if err != nil {
+			t.Fatalf("%q: %v", expr, err)
+		}
+		if holdDashes(t, expr) {
+			loaded++
+		}
+		first, whole := beginningsOf(tree), regexp.MustCompile(anchored(expr))
+		for _, s := range shortTexts() {
+			if whole.MatchString(s) && !(s == "" && first.empty || strings.HasPrefix(s, "-") && first.dash || s != "" && s[0] != '-' && first.other) {
+				t.Errorf("%q takes %q, and begins with %+v", expr, s, first)
+			}
+		}
+	}
+	if loaded < 400 {
+		t.Errorf("%d expressions would load", loaded)
+	}
+}
+
+func FuzzPatternDash(f *testing.F) {
+	for _, expr := range []string{"[a-z]*-[a-z]+", "a?-", "-.+", "(?i)k?-B", `a*\Q-\E`, "(?:-|a{0,2}){2}b", "[^a]-|(?s:.)"} {
+		f.Add(expr)
+	}
+	f.Fuzz(func(t *testing.T, expr string) { holdDashes(t, expr) })
+}
+
+// holdDashes holds an expression that would load to what its matches begin with.
+func holdDashes(t *testing.T, expr string) (loads bool) {
+	t.Helper()
+	if cause, _ := patternTrouble(expr, false); cause != "" {
+		return false
+	}
+	whole := regexp.MustCompile(anchored(expr))
+	var with, without string
+	for _, s := range shortTexts() {
+		switch {
+		case !whole.MatchString(s):
+		case strings.HasPrefix(s, "-"):
+			with = s
+		default:
+			without = s
+		}
+	}
+	if with != "" && without != "" {
+		t.Errorf("%q loads, and takes %q and %q", expr, with, without)
+	}
+	return true
+}
+
+// shortTexts are all texts of up to four characters of these.
+func shortTexts() []string {
+	texts := []string{""}
+	for from, n := 0, 0; n < 4; n++ {
+		end := len(texts)
+		for _, s := range texts[from:end] {
+			for _, c := range []string{"-", "a", "B", "\n"} {
+				texts = append(texts, s+c)
+			}
+		}
+		from = end
+	}
+	return texts
+}
+
+// anExpression makes one up, of at most so many levels.
+func anExpression(r *rand.Rand, depth int) string {
+	if depth == 0 {
+		return []string{"-", "a", "b", ".", "[-a]", "[^-]", "[a-z]", `\Q-a\E`, `\x2d`, "^", "$", `\b`, `\B`, "", "[-]", `[^\x00-\x{10FFFF}]`}[r.IntN(16)]
+	}
+	sub := func() string { return anExpression(r, depth-1) }
+	switch r.IntN(5) {
+	case 0:
+		return "(" + sub() + ")" + []string{"*", "+", "?", "{0}", "{0,2}", "{2}", "{1,}", "*?"}[r.IntN(8)]
+	case 1:
+		return "(?:" + sub() + "|" + sub() + ")"
+	case 2:
+		return "(?is:" + sub() + ")" + sub()
+	}
+	return sub() + sub()
+}
+
+// TestNeverCounting: of two commands of which both take a call, the first counts.
+func TestNeverCounting(t *testing.T) {
+	const (
+		path   = `["a",{"arg":"p","root":"data"}]`
+		other  = `["a",{"arg":"q","root":"runs/{run_id}/artifacts"}]`
+		text   = `["a",{"arg":"t","pattern":"[a-z]+"}]`
+		same   = `["a",{"arg":"u","pattern":"[a-z]+"}]`
+		more   = `["a",{"arg":"u","pattern":"[a-z]+"},"b"]`
+		values = `["a",{"arg":"v","values":["x","y"]}]`
+		fewer  = `["a",{"arg":"w","values":["y"]}]`
+		two    = `["a",{"arg":"v","values":["x","y"]},{"arg":"p","root":"data"}]`
+		mixed  = `["a","x",{"arg":"t","pattern":"[a-z]+"}]`
+		split  = `["a",{"arg":"p","root":"data"},"x"]`
+	)
+	list := func(commands ...string) string { return executing(strings.Join(commands, ",\n")) }
+	for _, fine := range []string{
+		list(text, path), list(values, path), list(fewer, values, text, path), list(path, more), list(mixed, two), list(split, mixed), list(mixed, split),
+		list(path, `["a","x"]`), list(text, `["b",{"arg":"t","pattern":"[a-z]+"}]`), list(text, `["a",{"arg":"t","pattern":"[a-y]+"}]`), list(`["a","x"]`, values),
+	} {
+		load(t, "tools.json", fine)
+	}
+	const narrower, root = "put the narrower first", "use one root that holds both, or leave one out"
+	holdRefusals(t, []struct{ name, data, want string }{
+		{"text after a path", list(path, text), `5: command "a {t like [a-z]+}" can never count: "a {p in data}" in line 4 stands before it and takes all that it takes (` + narrower + `)`},
+		{"values after a path", list(`["b"]`, path, values), `6: command "a {v: x|y}" can never count: "a {p in data}" in line 5 stands before it and takes all that it takes (` + narrower + `)`},
+		{"two roots", list(path, other), `5: command "a {q in runs/{run_id}/artifacts}" can never count: "a {p in data}" in line 4 stands before it and takes all that it takes (` + root + `)`},
+		{"values after text", list(text, values), `5: command "a {v: x|y}" can never count: "a {t like [a-z]+}" in line 4 stands before it and takes all that it takes (` + narrower + `)`},
+		{"fewer values after more", list(values, fewer), `5: command "a {w: y}" can never count: "a {v: x|y}" in line 4 stands before it and takes all that it takes (` + narrower + `)`},
+		{"the same by another name", list(text, more, same), `6: command "a {u like [a-z]+}" can never count: "a {t like [a-z]+}" in line 4 stands before it and takes all that it takes (` + root + `)`},
+		{"the first of two before it is named", list(text, path, values), `6: command "a {v: x|y}" can never count: "a {t like [a-z]+}" in line 4 stands before it and takes all that it takes (` + narrower + `)`},
+		{"part by part", list(two, mixed), `5: command "a x {t like [a-z]+}" can never count: "a {v: x|y} {p in data}" in line 4 stands before it and takes all that it takes (` + narrower + `)`},
+		{"written out", list(fewer, `["a","y"]`), `4: command "a {w: y}" can never count: the same command written out takes all that it takes (leave one of the two out)`},
 	})
 }

@@ -89,11 +89,16 @@ func (d *draft) dir(n *node) {
 	}
 }
 
+// mostEnv bounds the variables of a tool, each with its "=" and the NUL that ends
+// it: Linux starts no program with a longer one (MAX_ARG_STRLEN, execve(2)).
+const mostEnv = 128 << 10
+
 // env reads the variables that a program gets beside those that RunLens sets.
 func (d *draft) env(n *node) {
 	if !d.at.want(n, "env", objectKind) {
 		return
 	}
+	total := 0
 	fields := slices.Clone(n.fields)
 	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	for _, f := range fields {
@@ -106,6 +111,10 @@ func (d *draft) env(n *node) {
 			d.at.add(f.line, "", "env %s holds NUL", f.name)
 		}
 		d.Env = append(d.Env, f.name+"="+value)
+		total += len(f.name) + len(value) + 2
+	}
+	if total > mostEnv {
+		d.at.add(n.line, "put it into a file that the program reads", "env is %d bytes in all, more than %d, with which no program could be started", total, mostEnv)
 	}
 }
 

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -34,6 +35,14 @@ func TestConfinement(t *testing.T) {
 	}
 }
 
+// TestMost: what no program could have more of still loads.
+func TestMost(t *testing.T) {
+	got := load(t, "tools.json", executing(`["a"]`, `"env":{"A":"`+strings.Repeat("b", mostEnv-3)+`"}`, `"timeout_ms":86400000`)).Tools["t"]
+	if len(got.Env) != 1 || got.TimeoutMS != 86400000 {
+		t.Errorf("%d variables, %d ms", len(got.Env), got.TimeoutMS)
+	}
+}
+
 func TestConfinementRefusals(t *testing.T) {
 	with := func(s string) string { return executing(`["a"]`, s) } // s begins in line 5
 	holdRefusals(t, []struct{ name, data, want string }{
@@ -60,6 +69,11 @@ func TestConfinementRefusals(t *testing.T) {
 		{"env loader", with(`"env":{"LD_PRELOAD":"b"}`), `5: env names "LD_PRELOAD", which puts other code into the program (leave it out)`},
 		{"env loader of macOS", with(`"env":{"DYLD_X":"b"}`), `5: env names "DYLD_X", which puts other code into the program (leave it out)`},
 		{"env RunLens", with(`"env":{"RUNLENS_RUN":"b"}`), `5: env names "RUNLENS_RUN", which is RunLens' own (choose another name)`},
+
+		{"env of one variable beyond", with(`"env":{"A":"` + strings.Repeat("b", mostEnv-2) + `"}`), `5: env is 131073 bytes in all, more than 131072, with which no program could be started (put it into a file that the program reads)`},
+		{"env beyond in all", with("\n" + `"env":{"A":"` + strings.Repeat("b", mostEnv/2) + `","B":"` + strings.Repeat("b", mostEnv/2-5) + `"}`), `6: env is 131073 bytes in all, more than 131072, with which no program could be started (put it into a file that the program reads)`},
+		{"deadline beyond", with(`"timeout_ms":86400001`), `5: timeout_ms is 86400001, more than 24 hours (86400000 at most: it counts milliseconds)`},
+		{"deadline that overflows", tool("t", `"operation":"read",`+"\n"+`"timeout_ms":18446744073710`), `4: timeout_ms is 18446744073710, more than 24 hours (86400000 at most: it counts milliseconds)`},
 
 		{"network", with(`"network":"privat"`), `5: unknown network "privat" (did you mean "private"?)`},
 		{"network of the host", with(`"network":"host"`), `5: unknown network "host" (known: none, private)`},

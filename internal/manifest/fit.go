@@ -25,6 +25,9 @@ func (d *draft) schemas() {
 			d.at.add(d.Where.Line, "", "output_schema of handler %s is not closed", quoted(d.Handler))
 		}
 	}
+	if d.Output != nil && d.Handler != External && !allowsObject(d.Output.compiled, map[*jsonschema.Schema]bool{}) {
+		d.at.add(d.line("output_schema"), `its schema must say "type": "object"`, "output_schema takes no object, and what a tool returns is one")
+	}
 	if d.Input == nil {
 		return
 	}
@@ -108,7 +111,7 @@ func (d *draft) builtInput() *node {
 
 // takesCommand tells whether a call says which command the tool runs.
 func (d *draft) takesCommand() bool {
-	return d.Operation == facts.Execute && d.Program == "" && (d.Handler != External || len(d.Patterns) > 0)
+	return d.Operation == facts.Execute && d.Program == "" && (d.Handler != External || len(d.patternLines) > 0)
 }
 
 // withCommand makes argv required unless the tool has exactly one command, which

@@ -16,6 +16,7 @@ func Load(src []Source, handlers []Handler) (*Set, error) {
 		handlers: make(map[string]*knownHandler),
 		once:     make(map[string]Location),
 		where:    make(map[string]Location),
+		drafts:   make(map[string]*draft),
 		schemas:  make(map[string]*Schema),
 		files:    make(map[string]Location),
 		plans:    make(map[string]*planDraft),
@@ -69,6 +70,7 @@ type loader struct {
 	names    []string            // of handlers, External last
 	once     map[string]Location // top-level keys that only one file may have
 	where    map[string]Location // tools by name, also those that did not load
+	drafts   map[string]*draft   // of the tools that loaded
 	schemas  map[string]*Schema  // compiled so far, by text
 	unread   bool                // tools may be declared that nobody could read
 	files    map[string]Location // those of skills and plans: "skill feedback"

@@ -95,24 +95,25 @@ func (d *skillDraft) narrow() {
 		}
 		at.unknownKeys(f.value, narrowKeys, "")
 		if tool := d.Tools[f.name]; tool != nil {
-			(&narrowing{tool: tool, at: at}).read(f.value)
+			(&narrowing{tool: tool, declared: d.l.drafts[f.name], at: at}).read(f.value)
 		}
 	}
 }
 
 // narrowing is one tool while it is narrowed: a copy of the set's own.
 type narrowing struct {
-	tool *Tool
-	at   place
+	tool     *Tool
+	declared *draft // as the set has it
+	at       place
 }
 
 func (w *narrowing) read(decl *node) {
 	for _, f := range decl.fields {
 		switch f.name {
 		case "max_bytes":
-			w.limit(f, &w.tool.MaxBytes)
+			w.limit(f, w.at.positive(f.value, f.name, ownLimit), &w.tool.MaxBytes)
 		case "timeout_ms":
-			w.limit(f, &w.tool.TimeoutMS)
+			w.limit(f, w.at.deadline(f.value, f.name, ownLimit), &w.tool.TimeoutMS)
 		case "commands":
 			w.commands(f.value)
 		case "roots":
@@ -143,9 +144,10 @@ func (w *narrowing) ownRoots(accesses ...string) string {
 	return w.own() + ", with " + strings.Join(own, ", ")
 }
 
-// limit lowers a limit, or sets one that the tool does not have.
-func (w *narrowing) limit(f field, limit *int64) {
-	v := w.at.positive(f.value, f.name, "leave it out for the tool's own")
+const ownLimit = "leave it out for the tool's own"
+
+// limit lowers a limit to v, or sets one that the tool does not have.
+func (w *narrowing) limit(f field, v int64, limit *int64) {
 	if v > 0 && *limit > 0 && v > *limit {
 		w.at.add(f.value.line, w.own(), "%s is %d, more than the tool's %d", f.name, v, *limit)
 		return
@@ -176,7 +178,33 @@ func (w *narrowing) commands(n *node) {
 			w.at.add(item.line, w.own(), "commands has one that the tool does not have")
 		}
 	}
-	w.tool.Commands, w.tool.Patterns = d.Commands, d.Patterns
+	w.tool.Commands, w.tool.Patterns = d.Commands, kept(w.tool.Patterns, d)
+	w.input()
+}
+
+// kept are those of a tool's patterns that are left, in the tool's own order:
+// the first that fits counts, and a skill does not change which that is.
+func kept(own [][]facts.Part, left *draft) (out [][]facts.Part) {
+	for _, pattern := range own {
+		if left.has(pattern) {
+			out = append(out, pattern)
+		}
+	}
+	return out
+}
+
+// input builds the default input schema anew: with one command left, its arguments
+// come by name. A tool without arguments keeps its schema, and with it the revision
+// of every skill that was written before there were any.
+func (w *narrowing) input() {
+	if len(w.declared.Patterns) == 0 || w.declared.said("input_schema") {
+		return
+	}
+	d := *w.declared
+	d.Tool, d.at = w.tool, w.at
+	if s := compileSchema(d.derivedInput(), "input_schema", w.at, d.known); s != nil {
+		w.tool.Input = s
+	}
 }
 
 // pathsFit refuses a command that is left with a path below no root that is left.

@@ -23,8 +23,9 @@ func anchored(expr string) string { return "^(?:" + expr + ")$" }
 
 // patternTrouble says why an expression is no pattern of an argument, or takes
 // more than its author can have meant, and what to do. That it is matched as a
-// whole, alternatives and all, is what the group of anchored is for; control
-// characters, which "[^/]" and "." take, are refused in CheckInput.
+// whole, alternatives and all, is what the group of anchored is for; what "[^/]"
+// and "." take and nobody sees is refused in CheckInput. A dash is meant where
+// every match begins with one.
 func patternTrouble(expr string, endOfOptions bool) (cause, fix string) {
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -44,9 +45,9 @@ func patternTrouble(expr string, endOfOptions bool) (cause, fix string) {
 	case whole.MatchString(""):
 		return "takes the empty string", "ask for a character at least: + for *"
 	}
-	if dash, _ := maybeOption(tree); dash && !endOfOptions {
+	if first := beginningsOf(tree); first.dash && first.other && !endOfOptions {
 		return `takes what begins with "-", which programs read as an option`,
-			`say what it begins with, as in [A-Za-z0-9_][a-z-]*; or, where an option is meant, write its dash out; or put "--" before it`
+			`say what it begins with, as in [A-Za-z0-9_][a-z-]*; or, where options are meant, begin every match with a dash; or put "--" before it`
 	}
 	return "", ""
 }
@@ -56,44 +57,54 @@ func holdsLineAnchor(re *syntax.Regexp) bool {
 	return re.Op == syntax.OpBeginLine || re.Op == syntax.OpEndLine || slices.ContainsFunc(re.Sub, holdsLineAnchor)
 }
 
-// maybeOption tells whether a match can begin with a "-" that the expression
-// does not write out but takes as one character of many, and whether it can be
-// empty, so that what follows begins it.
-func maybeOption(re *syntax.Regexp) (dash, empty bool) {
+// beginnings are the characters with which matches can begin, as far as options
+// go, and whether a match can be empty, so that what follows begins it.
+type beginnings struct{ dash, other, empty bool }
+
+func (b beginnings) or(c beginnings) beginnings {
+	return beginnings{b.dash || c.dash, b.other || c.other, b.empty || c.empty}
+}
+
+// beginningsOf never leaves one out: what holds at no place (\B, $) is taken for
+// the empty text. A dash has no other case, so that (?i) changes nothing.
+func beginningsOf(re *syntax.Regexp) (b beginnings) {
 	switch re.Op {
-	case syntax.OpLiteral:
-		return false, len(re.Rune) == 0
 	case syntax.OpNoMatch:
-		return false, false
+		return b
+	case syntax.OpLiteral:
+		if len(re.Rune) == 0 {
+			return beginnings{empty: true}
+		}
+		return beginnings{dash: re.Rune[0] == '-', other: re.Rune[0] != '-'}
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return true, false
+		return beginnings{dash: true, other: true}
 	case syntax.OpCharClass:
 		for i := 0; i+1 < len(re.Rune); i += 2 {
-			dash = dash || re.Rune[i] <= '-' && '-' <= re.Rune[i+1]
+			low, high := re.Rune[i], re.Rune[i+1]
+			b = b.or(beginnings{dash: low <= '-' && '-' <= high, other: low != '-' || high != '-'})
 		}
-		return dash, false
+		return b
 	case syntax.OpCapture, syntax.OpPlus:
-		return maybeOption(re.Sub[0])
+		return beginningsOf(re.Sub[0])
 	case syntax.OpStar, syntax.OpQuest:
-		dash, _ = maybeOption(re.Sub[0])
-		return dash, true
+		return beginningsOf(re.Sub[0]).or(beginnings{empty: true})
 	case syntax.OpRepeat:
-		dash, empty = maybeOption(re.Sub[0])
-		return dash && re.Max != 0, empty || re.Min == 0
-	case syntax.OpConcat:
-		for _, sub := range re.Sub {
-			here, nothing := maybeOption(sub)
-			if dash = dash || here; !nothing {
-				return dash, false
-			}
+		if re.Max == 0 {
+			return beginnings{empty: true}
 		}
-		return dash, true
+		return beginningsOf(re.Sub[0]).or(beginnings{empty: re.Min == 0})
+	case syntax.OpConcat:
+		b.empty = true
+		for i := 0; i < len(re.Sub) && b.empty; i++ {
+			b.empty = false
+			b = b.or(beginningsOf(re.Sub[i]))
+		}
+		return b
 	case syntax.OpAlternate:
 		for _, sub := range re.Sub {
-			here, nothing := maybeOption(sub)
-			dash, empty = dash || here, empty || nothing
+			b = b.or(beginningsOf(sub))
 		}
-		return dash, empty
+		return b
 	}
-	return false, true // ^, $, \b: no character
+	return beginnings{empty: true} // ^, $, \b: no character
 }

@@ -95,6 +95,27 @@ func TestProgramRefusals(t *testing.T) {
 		{"commands of a read", with("read", `"handler":"exec:a",`+"\n"+`"commands":[["a",{"arg":"x","values":["b"]}]]`), `5: commands is set beside handler "exec:a", which is the command (leave it out: the program reads its arguments on stdin)`},
 		{"no target", with("read", `"handler":"exec:a",`+"\n"+`"targets":[]`), `5: operation "read" needs a target with access "read" (add {"param": …, "access": "read"} to targets)`},
 		{"compute that writes", with("compute", `"handler":"exec:a",`+"\n"+`"targets":[{"param":"p","access":"write"}]`), `5: a target has access "write", which operation "compute" does not have`},
+		{"output that is no object", with("read", `"handler":"exec:a",`+"\n"+`"output_schema":{"type":"array"}`), `5: output_schema takes no object, and what a tool returns is one (its schema must say "type": "object")`},
 		{"no sandbox, limits", with("read", `"handler":"exec:a","sandbox":"none",`+"\n"+`"limits":{"processes":1}`), `5: processes is set beside "sandbox": "none", and holds in the sandbox alone (leave one of the two out)`},
 	})
+}
+
+// TestOutputs: what no object fits is refused, however it is said; what some may
+// fit is not.
+func TestOutputs(t *testing.T) {
+	for schema, want := range map[string]bool{
+		`{}`: true, `{"type":"object"}`: true, `{"type":["null","object"]}`: true, `{"properties":{}}`: true, `{"not":{"type":"array"}}`: true,
+		`{"anyOf":[{"type":"string"},{"required":["a"]}]}`: true, `{"enum":["a",{"b":1}]}`: true, `{"const":{}}`: true,
+		`{"$ref":"#/$defs/o","$defs":{"o":{"type":"object"}}}`: true, `{"properties":{"a":{"$ref":"#"}}}`: true,
+
+		`{"type":"array"}`: false, `{"type":["null","string"]}`: false, `{"enum":["a",1]}`: false, `{"const":[]}`: false,
+		`{"$ref":"#/$defs/l","$defs":{"l":{"type":"array"}}}`: false, `{"allOf":[{},{"type":"number"}]}`: false, `{"allOf":[false]}`: false,
+		`{"anyOf":[{"type":"string"},{"type":"null"}]}`: false, `{"oneOf":[{"type":"string"},false]}`: false,
+	} {
+		for handler, want := range map[string]bool{"exec:a": want, "read_file": want, "external": true} {
+			if got := loads(`{"schema_version":1,"tools":{"t":{"operation":"read","handler":"` + handler + `","targets":[{"param":"path","access":"read"}],"output_schema":` + schema + `}}}`); got != want {
+				t.Errorf("%s: %s loads: %t", handler, schema, got)
+			}
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -157,4 +158,37 @@ func onlyType(s *jsonschema.Schema, name string) bool {
 		s = s.Ref
 	}
 	return false
+}
+
+// allowsObject tells whether s may take an object, going by types and values. known
+// holds what was found before: schemas may lead in a circle, which refuses nothing.
+func allowsObject(s *jsonschema.Schema, known map[*jsonschema.Schema]bool) bool {
+	if s == nil {
+		return true
+	}
+	if found, before := known[s]; before {
+		return found
+	}
+	known[s] = true
+	known[s] = mayBeObject(s, known)
+	return known[s]
+}
+
+func mayBeObject(s *jsonschema.Schema, known map[*jsonschema.Schema]bool) bool {
+	allows := func(sub *jsonschema.Schema) bool { return allowsObject(sub, known) }
+	refuses := func(sub *jsonschema.Schema) bool { return !allows(sub) }
+	isObject := func(v any) bool { _, ok := v.(map[string]any); return ok }
+	switch {
+	case s.Always != nil:
+		return *s.Always
+	case len(s.Types) > 0 && !slices.Contains(s.Types, "object"),
+		len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, isObject),
+		len(s.Constant) > 0 && !isObject(s.Constant[0]):
+		return false
+	case slices.ContainsFunc(s.AllOf, refuses),
+		len(s.AnyOf) > 0 && !slices.ContainsFunc(s.AnyOf, allows),
+		len(s.OneOf) > 0 && !slices.ContainsFunc(s.OneOf, allows):
+		return false
+	}
+	return allows(s.Ref)
 }

@@ -63,7 +63,9 @@ func (l *loader) tool(f field, at place) *Tool {
 	d.targets()
 	d.payload()
 	d.roots()
-	d.schemas()
+	if d.namesFit() {
+		d.schemas()
+	}
 	if len(at.problems.list) > before {
 		return nil
 	}
@@ -71,6 +73,7 @@ func (l *loader) tool(f field, at place) *Tool {
 	if len(at.problems.list) > before {
 		return nil
 	}
+	l.drafts[f.name] = d
 	return d.Tool
 }
 
@@ -106,7 +109,7 @@ func (d *draft) scalars() {
 		case "max_bytes":
 			d.MaxBytes = d.at.positive(f.value, f.name, "leave it out for the policy's own limit")
 		case "timeout_ms":
-			d.TimeoutMS = d.at.positive(f.value, f.name, "leave it out for the policy's own limit")
+			d.TimeoutMS = d.at.deadline(f.value, f.name, "leave it out for the policy's own limit")
 		case "absolute":
 			d.Absolute = d.at.boolean(f.value, f.name)
 		case "create_parents":

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -37,6 +38,20 @@ func (p place) positive(n *node, key, fix string) int64 {
 		return v
 	}
 	return 0
+}
+
+// longest is the longest deadline that loads: 24 hours, in milliseconds. What is
+// far beyond it would overflow where it is waited for.
+const longest = 24 * 60 * 60 * 1000
+
+// deadline reads a number of milliseconds; 0 when it is none.
+func (p place) deadline(n *node, key, fix string) int64 {
+	v := p.positive(n, key, fix)
+	if v > longest {
+		p.add(n.line, fmt.Sprintf("%d at most: it counts milliseconds", longest), "%s is %d, more than 24 hours", key, v)
+		return 0
+	}
+	return v
 }
 
 // whole reads a whole number from least, which is 0 or 1.

@@ -78,8 +78,8 @@ func newEncoder() *encoder {
 		part:       newFields("kind word arg root access values pattern"),
 		lexical:    newFields("absolute parent_segment parent_escape backslash drive tilde nul control invisible bad_utf8 percent_encoded url empty too_long trailing_dot_space reserved_name stream_name short_name expansion"),
 		below:      newFields("path folded kind"),
-		command:    newFields("present argv run dir executable"),
-		executable: newFields("path resolution kind in_project executable uid group_writable other_writable protected"),
+		command:    newFields("present argv run pattern dir executable"),
+		executable: newFields("path resolution kind in_project executable uid foreign group_writable other_writable protected"),
 		sandbox:    newFields("level filesystem network secrets limits"),
 		run:        newFields("id door read_only denials limits signed_approvals"),
 		denials:    newFields("in_row total malformed"),
@@ -155,7 +155,7 @@ func (w *encoding) document(in *facts.Input) *ast.Term {
 		w.callTerm(&in.Call),
 		w.toolTerm(in.Tool),
 		list(w, in.Targets, (*encoding).targetTerm),
-		w.object(w.command, boolean(in.Command.Present), w.strings(in.Command.Argv), w.strings(in.Command.Run), w.str(in.Command.Dir), w.executableTerm(in.Command.Executable)),
+		w.object(w.command, boolean(in.Command.Present), w.strings(in.Command.Argv), w.strings(in.Command.Run), integer(in.Command.Pattern), w.str(in.Command.Dir), w.executableTerm(in.Command.Executable)),
 		w.sandboxTerm(in.Sandbox),
 		w.runTerm(&in.Run),
 		w.skillTerm(&in.Skill),
@@ -255,7 +255,7 @@ func (w *encoding) executableTerm(x facts.Executable) *ast.Term {
 	}
 	w = w.apart()
 	term := w.object(w.executable, w.str(x.Path), w.str(x.Resolution), w.str(x.Kind), boolean(x.InProject),
-		boolean(x.Executable), integer(x.UID), boolean(x.GroupWritable), boolean(x.OtherWritable), w.str(x.Protected))
+		boolean(x.Executable), integer(x.UID), boolean(x.Foreign), boolean(x.GroupWritable), boolean(x.OtherWritable), w.str(x.Protected))
 	w.executables.put(x, term)
 	return term
 }

@@ -76,30 +76,26 @@ func (p *proposal) openDir() string {
 	return f.Path
 }
 
-// openArguments opens what the command's path arguments point at. A command that
-// is declared word by word has none. Of the patterns that the argv is an instance of,
-// as far as its text tells, each says which arguments are paths; the first of which
-// all are found says how the command would be run.
+// openArguments finds the one declared command that counts for the call, and opens
+// what its path arguments point at: only that command says which arguments are
+// paths, and how it is run. A command that is declared word by word has no paths.
 func (p *proposal) openArguments() {
 	c := &p.input.Command
-	if p.dir == nil || slices.ContainsFunc(p.tool.Commands, func(argv []string) bool { return slices.Equal(argv, c.Argv) }) {
+	if slices.ContainsFunc(p.tool.Commands, func(argv []string) bool { return slices.Equal(argv, c.Argv) }) {
 		return
 	}
-	settled := false
-	for _, pattern := range p.tool.Patterns {
-		if !takes(pattern, c.Argv) {
+	i := slices.IndexFunc(p.tool.Patterns, func(pattern []facts.Part) bool { return takes(pattern, c.Argv) })
+	c.Pattern = int64(i + 1)
+	if i < 0 || p.dir == nil {
+		return
+	}
+	c.Run = slices.Clone(c.Argv)
+	for at, part := range p.tool.Patterns[i] {
+		if part.Kind != facts.Path {
 			continue
 		}
-		run, found := slices.Clone(c.Argv), true
-		for i, part := range pattern {
-			if part.Kind != facts.Path {
-				continue
-			}
-			word, ok := p.argumentWord(p.openArgument(part, i))
-			run[i], found = word, found && ok
-		}
-		if found && !settled {
-			c.Run, settled = run, true
+		if word, found := p.argumentWord(p.openArgument(part, at)); found {
+			c.Run[at] = word
 		}
 	}
 }
@@ -117,20 +113,13 @@ func takes(pattern []facts.Part, argv []string) bool {
 	return true
 }
 
-// openArgument opens the target that one argument of the command is; patterns
-// that say the same of it share one.
-func (p *proposal) openArgument(part facts.Part, i int) facts.Target {
-	position := int64(i + 1)
-	for _, t := range p.input.Targets {
-		if t.Position == position && t.Param == part.Arg && t.Access == part.Access {
-			return t
-		}
-	}
-	raw := p.input.Command.Argv[i]
+// openArgument opens the target that one argument of the command is.
+func (p *proposal) openArgument(part facts.Part, at int) facts.Target {
+	raw := p.input.Command.Argv[at]
 	o := p.run.open(resolve.Request{
 		Param: part.Arg, Access: part.Access, Raw: raw, Requested: raw, Absolute: p.tool.Absolute, Dir: p.dir,
 	})
-	o.Facts.Position = position
+	o.Facts.Position = int64(at + 1)
 	p.targets = append(p.targets, target{Target: manifest.Target{Param: part.Arg, Access: part.Access}, object: o})
 	p.input.Targets = append(p.input.Targets, o.Facts)
 	return o.Facts

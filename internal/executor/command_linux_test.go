@@ -150,41 +150,6 @@ func TestArgumentsAreRecorded(t *testing.T) {
 	}
 }
 
-// One position that two patterns name differently is two targets, one that they
-// name alike is one; withheld text is not looked for.
-func TestArgumentTargets(t *testing.T) {
-	project, _ := showProject(t)
-	bin := filepath.Join(filepath.Dir(project), "bin")
-	x := open(t, project, func(c *executor.Config) {
-		c.Tools = tools(t, fmt.Sprintf(`{"schema_version":1,"path":[%q],"tools":{
-		  "t":{"operation":"execute","handler":"run_tests","sandbox":"none","roots":["ws"],"commands":[
-		    ["show",{"arg":"a","root":"ws/tests"}],["show",{"arg":"b","root":"ws/src"}],["show",{"arg":"a","root":"ws/src"}],
-		    ["show",{"arg":"a","root":"ws/out","access":"write"}],["show",{"arg":"c","values":["ws"]}],["show",{"arg":"d","root":"ws"},"more"]]}}}`, bin))
-	})
-	seen := func(argument string) (list []string, in facts.Input) {
-		r := x.Exec(context.Background(), []byte(fmt.Sprintf(`{"name":"t","arguments":{"argv":["show",%q]}}`, argument)), "r")
-		if r.Seq == 0 {
-			t.Fatalf("%+v", r)
-		}
-		in = judgedCommand(t, project, "r")
-		for _, f := range in.Targets {
-			list = append(list, fmt.Sprint(f.Param, f.Position, f.Access, f.Resolution))
-		}
-		return list, in
-	}
-	if got, _ := seen("ws/src/app.py"); !slices.Equal(got, []string{"a2readok", "b2readok", "a2writeok"}) {
-		t.Errorf("targets %v", got)
-	}
-	secret := "ghp_" + strings.Repeat("a1B2", 9)
-	got, in := seen(secret)
-	if !slices.Equal(got, []string{"a2readinvalid", "b2readinvalid", "a2writeinvalid"}) {
-		t.Errorf("targets %v", got)
-	}
-	if text, err := json.Marshal(in); err != nil || strings.Contains(string(text), secret) {
-		t.Errorf("the secret is recorded: %v", err)
-	}
-}
-
 // TestLinkSwappedAfterJudgement: the program is told of what was judged, not of
 // what its argument leads to by the time it starts. So it is with its directory.
 func TestLinkSwappedAfterJudgement(t *testing.T) {

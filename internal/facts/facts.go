@@ -235,9 +235,10 @@ type Below struct {
 // Command is what an execute tool would run.
 type Command struct {
 	Present    bool       `json:"present"`
-	Argv       []string   `json:"argv"` // as the call or the manifest says
-	Run        []string   `json:"run"`  // as it would be run: paths by the canonical path of what was opened
-	Dir        string     `json:"dir"`  // canonical path of the working directory; "" when it could not be opened
+	Argv       []string   `json:"argv"`    // as the call or the manifest says
+	Run        []string   `json:"run"`     // as it would be run: paths by the canonical path of what was opened
+	Pattern    int64      `json:"pattern"` // place in the tool's patterns, from 1, of the one that counts: the first that takes argv by its text; 0: argv is declared word by word, or fits none
+	Dir        string     `json:"dir"`     // canonical path of the working directory; "" when it could not be opened
 	Executable Executable `json:"executable"`
 }
 
@@ -249,8 +250,9 @@ type Executable struct {
 	InProject     bool   `json:"in_project"`
 	Executable    bool   `json:"executable"` // has an execute bit
 	UID           int64  `json:"uid"`
-	GroupWritable bool   `json:"group_writable"` // it or its directory
-	OtherWritable bool   `json:"other_writable"` // it or its directory
+	Foreign       bool   `json:"foreign"`        // it, or a directory on the way to it, belongs neither to root nor to the user that RunLens runs as
+	GroupWritable bool   `json:"group_writable"` // it, or a directory on the way to it, also through links; a directory in which each may only change what is his own counts when what it has there belongs to others
+	OtherWritable bool   `json:"other_writable"` // likewise
 	Protected     string `json:"protected"`      // class of the protected place that it is or lies in; "" when none
 }
 

@@ -44,6 +44,7 @@ _an_inexcusable_command if {
 # known whether that is excused.
 _an_excusable_command if {
 	lib.command_is_spelt_right
+	lib.command_runs_its_targets
 	lib.unclear_argument
 	not input.command.dir == ""
 }

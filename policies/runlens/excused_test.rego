@@ -211,11 +211,14 @@ test_asks_in_any_form_excuse_nothing if {
 test_argument_outside_that_a_person_is_asked_about if {
 	rules := _moved({_outside_roots("file", "read")})
 	outside := testing.argument("file", {"path": "/srv/other/a.csv"})
-	call := testing.with_pattern({"approvals": [testing.approval], "targets": [outside]})
+	run := {"run": ["wc", "/srv/other/a.csv"]}
+	call := testing.with_pattern({"approvals": [testing.approval], "targets": [outside], "command": run})
 	runlens.decision.verdict == "allow" with input as call with data.runlens.rules as rules
 	every change in [
 		{"command": {"argv": ["cat", "/srv/other/a.csv"]}},
+		{"command": {"run": ["wc", "data/a.csv"]}},
 		{"command": {"dir": ""}},
+		{"targets": [outside, testing.argument("other", {"path": "/srv/other/a.csv"})]},
 		{"targets": [testing.argument("other", {"path": "/srv/other/a.csv"})]},
 		{"targets": []},
 	] {

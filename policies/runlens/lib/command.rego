@@ -4,69 +4,89 @@ package runlens.lib
 # METADATA
 # title: The command is one of the tool's, as a whole
 # description: |
-#   Word by word as declared, or an instance of one pattern: of its words, choices
-#   and texts, with every path in the very root that the pattern names for it.
-command_fits if input.command.argv in input.tool.commands
-
+#   Word by word as declared; or an instance of the one pattern that counts for it,
+#   with every path in the very root that this pattern names, and run by that path.
 command_fits if {
-	some pattern in spelt_patterns
-	every position, part in pattern {
-		_placed(part, position + 1)
-	}
+	command_is_spelt_right
+	command_runs_its_targets
+	not unclear_argument
 }
 
 # METADATA
 # title: The command is one of the tool's by its text
-# description: Where its paths lead is another question.
-command_is_spelt_right if input.command.argv in input.tool.commands
+# description: |
+#   What would be run is what was asked for, but for its paths. Where those lead is
+#   another question.
+command_is_spelt_right if {
+	_is_declared
+	input.command.pattern == 0
+	input.command.run == input.command.argv
+}
 
-command_is_spelt_right if spelt_patterns[0]
-
-# METADATA
-# title: The patterns that the command is an instance of by its text
-spelt_patterns := [pattern |
-	some pattern in input.tool.patterns
-	_instance(pattern)
-]
-
-_instance(pattern) if {
-	count(pattern) > 0
-	count(pattern) == count(input.command.argv)
-	every position, part in pattern {
-		_takes(part, input.command.argv[position])
+command_is_spelt_right if {
+	count(command_pattern) > 0
+	count(command_pattern) == count(input.command.argv)
+	count(command_pattern) == count(input.command.run)
+	every index, part in command_pattern {
+		_takes(part, index)
 	}
 }
 
-_takes(part, argument) if {
+# METADATA
+# title: The one pattern that counts for the command
+# description: A command that is declared word by word has none.
+command_pattern := input.tool.patterns[input.command.pattern - 1] if not _is_declared
+
+_is_declared if input.command.argv in input.tool.commands
+
+_takes(part, index) if {
 	part.kind == "word"
-	argument == part.word
+	_given(index) == part.word
 }
 
 _takes(part, _) if part.kind == "path"
 
-_takes(part, argument) if {
+_takes(part, index) if {
 	part.kind == "choice"
-	argument in part.values
+	_given(index) in part.values
 }
 
-_takes(part, argument) if {
+_takes(part, index) if {
 	part.kind == "text"
-	regex.match(part.pattern, argument)
+	regex.match(part.pattern, _given(index))
 }
 
-_placed(part, _) if part.kind in {"word", "choice", "text"}
+# What was asked for, where it is what would be run.
+_given(index) := input.command.argv[index] if input.command.argv[index] == input.command.run[index]
 
-# Only a path has a target.
-_placed(part, position) if {
+# METADATA
+# title: Each path of the command is run by the path of what was opened for it
+command_runs_its_targets if {
+	every index, part in _paths {
+		_runs(part, index)
+	}
+}
+
+_paths[index] := part if {
+	some index, part in command_pattern
+	part.kind == "path"
+}
+
+_runs(part, index) if {
 	some target in input.targets
+	target.position == index + 1
 	target.param == part.arg
-	target.position == position
 	target.access == part.access
-	fits(target)
-	suits(target)
-	some root in input.tool.roots
-	root.declared == part.root
-	holds(root, target)
+	_leads_to(input.command.run[index], target)
+}
+
+_leads_to(word, target) if word == target.path
+
+_leads_to(".", target) if target.path == input.command.dir
+
+_leads_to(word, target) if {
+	from := sprintf("%s/", [trim_suffix(input.command.dir, "/")])
+	target.path == concat("", [from, trim_prefix(word, "./")])
 }
 
 # METADATA
@@ -81,7 +101,7 @@ unclear_argument if {
 _clear_argument(target) if {
 	fits(target)
 	suits(target)
-	under_its_root(target)
+	under_a_root(target)
 }
 
 # METADATA

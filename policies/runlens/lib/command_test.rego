@@ -6,7 +6,7 @@ import data.runlens.lib.testing
 # A call with this argv of a tool with this one pattern, without paths.
 _call(pattern, argv) := testing.with_pattern({
 	"tool": {"patterns": [pattern]},
-	"command": {"argv": argv},
+	"command": {"argv": argv, "run": argv},
 	"targets": [],
 })
 
@@ -56,15 +56,74 @@ test_parts_of_no_known_kind_fit_nothing if {
 test_word_by_word if {
 	lib.command_fits with input as testing.with_command({})
 	lib.command_is_spelt_right with input as testing.with_command({})
-	not lib.command_fits with input as testing.with_command({"argv": ["python"]})
-	not lib.command_is_spelt_right with input as testing.with_command({"argv": ["python"]})
+	every change in [{"argv": ["python"]}, {"argv": ["python"], "run": ["python"]}, {"run": ["python"]}, {"pattern": 1}] {
+		not lib.command_fits with input as testing.with_command(change)
+		not lib.command_is_spelt_right with input as testing.with_command(change)
+	}
+}
+
+# A command that is declared word by word takes no paths.
+test_no_pattern_counts_for_a_declared_command if {
+	declared := testing.with_pattern({"tool": {"commands": [["wc", "data/a.csv"]]}})
+	not lib.command_pattern with input as declared
+	not lib.command_fits with input as declared
+	not lib.command_is_spelt_right with input as declared
+
+	bare := object.union(declared, {"command": {"pattern": 0}, "targets": []})
+	lib.command_fits with input as bare
+	not lib.command_fits with input as object.union(bare, {"targets": [testing.argument("file", {})]})
+}
+
+test_one_pattern_counts if {
+	every place in [-1, 0, 2] {
+		call := testing.with_pattern({"command": {"pattern": place}})
+		not lib.command_pattern with input as call
+		not lib.command_fits with input as call
+		not lib.command_is_spelt_right with input as call
+	}
+	second := {"tool": {"patterns": [[testing.word("wc"), testing.word("data/a.csv")], [testing.word("wc"), testing.path_part("file", "data")]]}}
+	lib.command_fits with input as object.union(testing.with_pattern(second), {"command": {"pattern": 2}})
+	not lib.command_fits with input as testing.with_pattern(second) # the target is none of the first's
+	lib.command_fits with input as object.union(testing.with_pattern(second), {"targets": []})
+}
+
+# What would be run is what was asked for, but for the paths.
+test_words_are_run_as_asked_for if {
+	pattern := [testing.word("fmt"), testing.choice_part("mode", ["a", "b"]), testing.text_part("n", "^(?:[0-9])$")]
+	call := _call(pattern, ["fmt", "a", "1"])
+	lib.command_fits with input as call
+	every run in [["fmt", "b", "1"], ["fmt", "a", "2"], ["fmd", "a", "1"], ["fmt", "a"], ["fmt", "a", "1", "x"], []] {
+		not lib.command_fits with input as object.union(call, {"command": {"run": run}})
+		not lib.command_is_spelt_right with input as object.union(call, {"command": {"run": run}})
+	}
+}
+
+test_paths_are_run_by_what_was_opened if {
+	every pair in [
+		["data/a.csv", {}],
+		["/srv/app/data/a.csv", {}],
+		["./-x", {"path": "/srv/app/-x"}],
+		[".", {"path": "/srv/app"}],
+	] {
+		call := testing.with_pattern({"command": {"argv": ["wc", "x"], "run": ["wc", pair[0]]}, "targets": [testing.argument("file", pair[1])]})
+		lib.command_runs_its_targets with input as call
+	}
+	every word in ["data/b.csv", "a.csv", "/data/a.csv", ".", "", "x/data/a.csv", "/etc/passwd"] {
+		call := testing.with_pattern({"command": {"argv": ["wc", "x"], "run": ["wc", word]}})
+		not lib.command_runs_its_targets with input as call
+		not lib.command_fits with input as call
+		lib.command_is_spelt_right with input as call
+	}
+	top := testing.with_pattern({"command": {"dir": "/", "run": ["wc", "srv/app/data/a.csv"]}})
+	lib.command_runs_its_targets with input as top
+	not lib.command_runs_its_targets with input as testing.with_pattern({"command": {"dir": "/srv/ap", "run": ["wc", "p/data/a.csv"]}})
 }
 
 test_path_in_its_root if {
 	lib.command_fits with input as testing.with_pattern({})
 	not lib.unclear_argument with input as testing.with_pattern({})
 	folder := testing.argument("file", {"kind": "directory", "path": "/srv/app/data"})
-	lib.command_fits with input as testing.with_pattern({"targets": [folder]})
+	lib.command_fits with input as testing.with_pattern({"command": {"run": ["wc", "data"]}, "targets": [folder]})
 }
 
 test_path_that_is_not_where_its_pattern_says if {
@@ -75,14 +134,17 @@ test_path_that_is_not_where_its_pattern_says if {
 		{"kind": "fifo"},
 		{"access": "write"},
 		{"param": "other"},
+		{"position": 1},
 	] {
 		call := testing.with_pattern({"targets": [testing.argument("file", change)]})
 		not lib.command_fits with input as call
 		lib.command_is_spelt_right with input as call
 		lib.unclear_argument with input as call
 	}
-	every change in [{"position": 1}, {"position": 0}] {
-		not lib.command_fits with input as testing.with_pattern({"targets": [testing.argument("file", change)]})
+	not lib.command_fits with input as testing.with_pattern({"targets": [testing.argument("file", {"position": 0})]})
+	every change in [{"access": "write"}, {"param": "other"}, {"position": 1}, {"position": 0}] {
+		call := testing.with_pattern({"targets": [testing.argument("file", change)]})
+		not lib.command_runs_its_targets with input as call
 	}
 }
 
@@ -100,23 +162,15 @@ test_path_under_other_roots if {
 	}
 }
 
-# Another parameter at the same place, or another access, is another target.
-test_target_of_another_part if {
-	patterns := [
-		[testing.word("wc"), testing.path_part("file", "data"), testing.choice_part("mode", ["x"])],
-		[testing.word("wc"), testing.path_part("other", "data"), testing.path_part("more", "logs")],
-	]
-	targets := [testing.argument("other", {}), testing.argument("more", {"position": 3, "path": "/etc/x"})]
-	roots := [testing.argument_root("file", "data"), testing.argument_root("other", "data"), testing.argument_root("more", "logs")]
-	not lib.command_fits with input as testing.with_pattern({
-		"tool": {"patterns": patterns, "roots": roots},
-		"command": {"argv": ["wc", "data/a.csv", "x"]},
-		"targets": targets,
-	})
+# An argument that is opened beside those of the pattern is nobody's.
+test_target_of_no_part if {
+	more := [testing.argument("file", {}), testing.argument("other", {})]
+	not lib.command_fits with input as testing.with_pattern({"targets": more})
 
 	wide := object.union(testing.argument_root("file", "data"), {"access": ["read", "write"]})
 	written := testing.argument("file", {"access": "write"})
 	not lib.command_fits with input as testing.with_pattern({"tool": {"roots": [wide]}, "targets": [written]})
+	lib.command_fits with input as testing.with_pattern({"tool": {"roots": [wide]}})
 }
 
 test_other_targets_are_no_arguments if {
@@ -125,24 +179,28 @@ test_other_targets_are_no_arguments if {
 }
 
 # Two patterns of one form, each with a root of its own.
-_wc(how, path) := testing.with_pattern({
+_wc(pattern, how, path) := testing.with_pattern({
 	"tool": {
 		"patterns": [
 			[testing.word("wc"), testing.choice_part("how", ["-l"]), testing.path_part("file", "data")],
-			[testing.word("wc"), testing.choice_part("how", ["-c"]), testing.path_part("file", "logs")],
+			[testing.word("wc"), testing.choice_part("how", ["-c", "-l"]), testing.path_part("file", "logs")],
 		],
 		"roots": [testing.argument_root("file", "data"), testing.argument_root("file", "logs")],
 	},
-	"command": {"argv": ["wc", how, path]},
+	"command": {"argv": ["wc", how, path], "run": ["wc", how, path], "pattern": pattern},
 	"targets": [testing.argument("file", {"position": 3, "path": sprintf("/srv/app/%s", [path])})],
 })
 
 test_root_of_another_pattern if {
-	lib.command_fits with input as _wc("-l", "data/a")
-	lib.command_fits with input as _wc("-c", "logs/a")
-	not lib.command_fits with input as _wc("-l", "logs/a")
-	not lib.command_fits with input as _wc("-c", "data/a")
-	lib.unclear_argument with input as _wc("-c", "data/a")
+	lib.command_fits with input as _wc(1, "-l", "data/a")
+	lib.command_fits with input as _wc(2, "-c", "logs/a")
+	every call in [_wc(1, "-l", "logs/a"), _wc(2, "-c", "data/a"), _wc(2, "-l", "data/a")] {
+		not lib.command_fits with input as call
+		lib.command_is_spelt_right with input as call
+		lib.command_runs_its_targets with input as call
+		lib.unclear_argument with input as call
+	}
+	not lib.command_is_spelt_right with input as _wc(1, "-c", "data/a")
 }
 
 test_commands_in_words if {

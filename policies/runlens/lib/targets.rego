@@ -53,22 +53,7 @@ suits(target) if {
 
 # METADATA
 # title: The target lies in a root of the tool that allows its access
-# description: |
-#   An argument of a command may be another pattern's path, too, and lie in none of
-#   its roots; that is no matter once one pattern fits the command as a whole.
 under_a_root(target) if {
-	some root in input.tool.roots
-	holds(root, target)
-}
-
-under_a_root(target) if {
-	target.position > 0
-	command_fits
-}
-
-# METADATA
-# title: The argument lies in a root that was declared for it
-under_its_root(target) if {
 	some root in input.tool.roots
 	holds(root, target)
 }
@@ -100,8 +85,8 @@ holds(root, target) if {
 # METADATA
 # title: The root counts for this target
 # description: |
-#   An argument of a command has the roots alone that patterns name for it which the
-#   command fits by its text, and no other target has those.
+#   A path argument of a command has the one root that the pattern which counts for
+#   the command names for it, and no other target has that.
 meant_for(root, target) if {
 	root.param == ""
 	target.position == 0
@@ -111,10 +96,10 @@ meant_for(root, target) if _names_root(root, target)
 
 _names_root(root, target) if {
 	root.param == target.param
-	some pattern in spelt_patterns
-	part := pattern[target.position - 1]
+	part := command_pattern[target.position - 1]
 	part.arg == target.param
 	part.root == root.declared
+	part.access == target.access
 }
 
 # METADATA

@@ -34,15 +34,27 @@ test_roots_of_an_argument if {
 	not lib.holds(testing.root, _argument({"path": "/srv/app/data"})) with input as testing.with_pattern({})
 }
 
-# Two patterns name the same parameter; the text says which of them is meant.
-test_root_of_a_pattern_that_is_not_meant if {
-	other := [testing.word("cat"), testing.path_part("file", "logs")]
+# Two patterns name the same parameter; one of them counts.
+test_root_of_a_pattern_that_does_not_count if {
+	logs := [testing.word("wc"), testing.path_part("file", "logs")]
 	roots := [testing.argument_root("file", "data"), testing.argument_root("file", "logs")]
-	call := testing.with_pattern({"tool": {"patterns": [[testing.word("wc"), testing.path_part("file", "data")], other], "roots": roots}})
+	call := testing.with_pattern({"tool": {"patterns": [[testing.word("wc"), testing.path_part("file", "data")], logs], "roots": roots}})
+	target := _argument({"path": "/srv/app/logs/a"})
 	not lib.outside(_argument({})) with input as call
+	lib.outside(target) with input as call
 
-	logs := _argument({"path": "/srv/app/logs/a"})
-	lib.outside(logs) with input as object.union(call, {"targets": [logs]})
+	second := object.union(call, {"command": {"pattern": 2}})
+	lib.outside(_argument({})) with input as second
+	not lib.outside(target) with input as second
+	lib.outside(_argument({})) with input as object.union(call, {"command": {"pattern": 0}})
+	lib.outside(_argument({})) with input as object.union(call, {"tool": {"commands": [["wc", "data/a.csv"]]}})
+}
+
+# A root that may be read and written is for what the part says of it.
+test_root_of_another_access if {
+	wide := object.union(testing.argument_root("file", "data"), {"access": ["read", "write"]})
+	lib.holds(wide, _argument({})) with input as testing.with_pattern({})
+	not lib.holds(wide, _argument({"access": "write"})) with input as testing.with_pattern({})
 }
 
 test_folders_suit_an_argument_that_is_read if {
@@ -50,19 +62,6 @@ test_folders_suit_an_argument_that_is_read if {
 	not lib.suits(_argument({"kind": "directory", "access": "write"}))
 	not lib.suits(object.union(_read, {"kind": "directory"}))
 	not lib.suits(_argument({"kind": "fifo"}))
-}
-
-# An argument that another pattern's root holds is no matter when one pattern fits.
-test_argument_of_a_pattern_that_does_not_fit if {
-	other := testing.argument("other", {})
-	call := testing.with_pattern({"targets": [_argument({}), other]})
-	lib.under_a_root(other) with input as call
-	not lib.under_its_root(other) with input as call
-	not lib.outside(other) with input as call
-
-	neither := testing.with_pattern({"targets": [_argument({"path": "/etc"}), other]})
-	lib.outside(other) with input as neither
-	lib.outside(object.union(other, {"position": 0, "path": "/etc"})) with input as call
 }
 
 _missing(root) := testing.with_pattern({"tool": {

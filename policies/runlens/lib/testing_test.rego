@@ -35,6 +35,7 @@ base := {
 		"present": false,
 		"argv": [],
 		"run": [],
+		"pattern": 0,
 		"dir": "",
 		"executable": {
 			"path": "",
@@ -43,6 +44,7 @@ base := {
 			"in_project": false,
 			"executable": false,
 			"uid": 0,
+			"foreign": false,
 			"group_writable": false,
 			"other_writable": false,
 			"protected": "",
@@ -147,9 +149,9 @@ target := {
 	"handle": true,
 	"below": [],
 	"walk": "",
+	"place": "",
 	"lexical": lexical,
 }
-	"place": "",
 
 lexical := {
 	"absolute": false,
@@ -221,7 +223,7 @@ with_command(changed) := object.union(
 
 # A tool whose command takes a path in data/, and a call of it for data/a.csv.
 with_pattern(changed) := object.union(
-	object.union(with_command({"argv": ["wc", "data/a.csv"], "run": ["wc", "data/a.csv"]}), {
+	object.union(with_command({"argv": ["wc", "data/a.csv"], "run": ["wc", "data/a.csv"], "pattern": 1}), {
 		"tool": {
 			"commands": [],
 			"patterns": [[word("wc"), path_part("file", "data")]],

@@ -87,6 +87,11 @@ _causes contains "inside the project" if {
 	not _bound
 }
 
+_causes contains "it belongs to another user" if {
+	input.command.executable.foreign
+	data.runlens.executables.refuse.foreign_owner
+}
+
 _causes contains "its group may change it" if {
 	input.command.executable.group_writable
 	data.runlens.executables.refuse.group_writable

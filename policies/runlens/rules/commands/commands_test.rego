@@ -37,7 +37,7 @@ test_other_commands if {
 		["python", "-m unittest"],
 		["/usr/bin/python", "-m", "unittest"],
 	] {
-		commands.deny == {_not_allowed(argv)} with input as testing.with_command({"argv": argv})
+		commands.deny == {_not_allowed(argv)} with input as testing.with_command({"argv": argv, "run": argv})
 	}
 }
 
@@ -73,10 +73,10 @@ test_tool_that_runs_no_commands if {
 # A tool of any operation may be bound to a program; its command is that program.
 test_tool_that_is_a_program if {
 	program := {"tool": {"operation": "read", "handler": "exec:tools/wc", "commands": [["tools/wc"]]}}
-	call := object.union(testing.with_command({"argv": ["tools/wc"]}), program)
+	call := object.union(testing.with_command({"argv": ["tools/wc"], "run": ["tools/wc"]}), program)
 	commands.deny == set() with input as call
 
-	other := object.union(testing.with_command({"argv": ["tools/id"]}), program)
+	other := object.union(testing.with_command({"argv": ["tools/id"], "run": ["tools/id"]}), program)
 	commands.deny == {_refused(["tools/id"], ["tools/wc"])} with input as other
 
 	pattern := testing.with_pattern({"tool": {"operation": "read"}, "command": {"argv": ["wc"]}})
@@ -98,6 +98,7 @@ test_pattern_of_another_shape if {
 	every argv in [["wc"], ["wc", "data/a.csv", "-l"], ["cat", "data/a.csv"], []] {
 		call := testing.with_pattern({"command": {"argv": argv}})
 		commands.deny == {_refused(argv, ["wc {file in data}"])} with input as call
+		commands.deny == {_refused(argv, ["wc {file in data}"])} with input as object.union(call, {"command": {"run": argv}})
 	}
 	none := testing.with_pattern({"targets": []})
 	commands.deny == {_refused(["wc", "data/a.csv"], ["wc {file in data}"])} with input as none
@@ -113,7 +114,7 @@ test_path_that_is_refused_elsewhere if {
 	commands.deny == {_refused(["cat", "x"], ["wc {file in data}"])} with input as misspelt
 }
 
-_copy(from, to) := testing.with_pattern({
+_copy(pattern, from, to) := testing.with_pattern({
 	"tool": {
 		"patterns": [
 			[testing.word("cp"), testing.path_part("from", "a"), testing.path_part("to", "b")],
@@ -124,19 +125,32 @@ _copy(from, to) := testing.with_pattern({
 			testing.argument_root("from", "c"), testing.argument_root("to", "d"),
 		],
 	},
-	"command": {"argv": ["cp", from, to]},
+	"command": {"argv": ["cp", from, to], "run": ["cp", from, to], "pattern": pattern},
 	"targets": [
 		testing.argument("from", {"path": sprintf("/srv/app/%s", [from])}),
 		testing.argument("to", {"position": 3, "path": sprintf("/srv/app/%s", [to])}),
 	],
 })
 
-# Each path has a root that one pattern gives it, but no pattern gives all of them.
+_neither := _refused(["cp", "a/x", "d/x"], ["cp {from in a} {to in b}", "cp {from in c} {to in d}"])
+
+# Each path has a root in some pattern, but one pattern counts; where a path leads is
+# what the families that look at targets refuse.
 test_paths_of_two_patterns if {
-	commands.deny == set() with input as _copy("a/x", "b/x")
-	commands.deny == set() with input as _copy("c/x", "d/x")
-	mixed := _refused(["cp", "a/x", "d/x"], ["cp {from in a} {to in b}", "cp {from in c} {to in d}"])
-	commands.deny == {mixed} with input as _copy("a/x", "d/x")
+	commands.deny == set() with input as _copy(1, "a/x", "b/x")
+	commands.deny == set() with input as _copy(2, "c/x", "d/x")
+	commands.deny == set() with input as _copy(1, "a/x", "d/x")
+	commands.deny == {_neither} with input as _copy(0, "a/x", "d/x")
+	commands.deny == {_neither} with input as object.union(_copy(1, "a/x", "d/x"), {"targets": []})
+}
+
+# What is judged is what would be run.
+test_run_is_not_what_was_judged if {
+	call := testing.with_pattern({"command": {"run": ["wc", "/etc/passwd"]}})
+	commands.deny == {_refused(["wc", "data/a.csv"], ["wc {file in data}"])} with input as call
+	commands.deny == {_not_allowed(["python", "-m", "unittest"])} with input as testing.with_command({"run": ["python"]})
+	claimed := testing.with_command({"pattern": 1})
+	commands.deny == {_not_allowed(["python", "-m", "unittest"])} with input as claimed
 }
 
 _homeless := {
@@ -178,6 +192,7 @@ test_untrusted_programs if {
 	commands.deny == {_untrusted({"not a file"})} with input as _program({"kind": "directory"})
 	commands.deny == {_untrusted({"not executable"})} with input as _program({"executable": false})
 	commands.deny == {_untrusted({"inside the project"})} with input as _program({"in_project": true})
+	commands.deny == {_untrusted({"it belongs to another user"})} with input as _program({"foreign": true})
 	commands.deny == {_untrusted({"everyone may change it"})} with input as _program({"other_writable": true})
 	commands.deny == {_untrusted({"everyone may change it", "inside the project"})} with input as _program({
 		"in_project": true,
@@ -204,8 +219,10 @@ test_what_makes_a_program_untrusted_is_data if {
 		with data.runlens.executables.refuse.group_writable as true
 	commands.deny == set() with input as _program({"in_project": true})
 		with data.runlens.executables.refuse.in_project as false
+	commands.deny == set() with input as _program({"foreign": true})
+		with data.runlens.executables.refuse.foreign_owner as false
 	commands.deny == set() with input as _program({"other_writable": true})
 		with data.runlens.executables.refuse.other_writable as false
 	commands.deny == set() with input as testing.with_command({})
-		with data.runlens.executables.refuse as {"in_project": true, "group_writable": true, "other_writable": true}
+		with data.runlens.executables.refuse as {"in_project": true, "foreign_owner": true, "group_writable": true, "other_writable": true}
 }

@@ -66,6 +66,7 @@ func TestSkillSchemaAgrees(t *testing.T) {
 			body("narrow: {read_file: {roots: [{path: data, access: [search]}]}}"),
 			body("narrow: {read_file: {max_bytes: 0}}"),
 			body("narrow: {read_file: {timeout_ms: -1}}"),
+			body("narrow: {read_file: {timeout_ms: 86400001}}"),
 			body("narrow: {run_tests: {commands: []}}"),
 			body("narrow: {run_tests: {commands: [[]]}}"),
 			body("narrow: {run_tests: {commands: [go test]}}"),

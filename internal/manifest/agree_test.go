@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -41,6 +42,9 @@ func TestSchemaAgrees(t *testing.T) {
 			body(`"operation":"search","handler":"exec:rg"`),
 			body(`"operation":"write","handler":"exec:tools/x-y_z.py"`),
 			body(`"operation":"compute","handler":"exec:bc","input_schema":{"type":"object"},"output_schema":{"type":"object"}`),
+			body(`"operation":"compute","handler":"exec:bc","output_schema":{"type":["object","null"]}`),
+			body(`"operation":"read","timeout_ms":86400000`),
+			body(`"operation":"execute","commands":[["a",{"arg":"x","pattern":"b"}],["a",{"arg":"x","root":"data"}]]`),
 			body(`"operation":"rename"`),
 			body(`"operation":"fetch","handler":"external","targets":[],"input_schema":{"type":"object","properties":{"url":{"type":"string"}}},"output_schema":{}`),
 			`{"schema_version":1,"tools":{"_":{"operation":"read"},"a.b-c":{"operation":"list"}}}`,
@@ -74,7 +78,14 @@ func TestSchemaAgrees(t *testing.T) {
 			body(`"operation":"read","max_bytes":0`),
 			body(`"operation":"read","max_bytes":1.5`),
 			body(`"operation":"read","timeout_ms":-1`),
+			body(`"operation":"read","timeout_ms":86400001`),
 			body(`"operation":"read","absolute":"yes"`),
+			body(`"operation":"read","roots":[{"path":"a","access":["rename"]}]`),
+			body(`"operation":"rename","targets":[{"param":"a","access":"rename"}]`),
+			body(`"operation":"execute","commands":[["a",{"arg":"x","root":"data","access":"rename"}]]`),
+			body(`"operation":"execute","commands":[["a",{"arg":"Argv","pattern":"b"}]]`),
+			body(`"operation":"compute","handler":"exec:a","output_schema":{"type":"array"}`),
+			body(`"operation":"compute","handler":"exec:a","output_schema":{"type":["array","string"]}`),
 			body(`"operation":"read","roots":[]`),
 			body(`"operation":"read","roots":"a"`),
 			body(`"operation":"read","roots":[""]`),
@@ -181,6 +192,12 @@ func TestSchemaAgrees(t *testing.T) {
 			body(`"operation":"execute","commands":[["a",{"arg":"x","root":"data"},{"arg":"x","root":"data"}]]`),
 			body(`"operation":"execute","commands":[["a",{"arg":"x","root":"data"}],["a",{"arg":"x","root":"data","access":"read"}]]`),
 			body(`"operation":"execute","commands":[["a",{"arg":"x","values":["\u0000"]}]]`),
+			body(`"operation":"execute","commands":[["a",{"arg":"x","pattern":"b?-c"}]]`),
+			body(`"operation":"execute","commands":[["a",{"arg":"x","root":"data"}],["a",{"arg":"x","pattern":"b"}]]`),
+			body(`"operation":"execute","commands":[["a",{"arg":"x","root":"data"},{"arg":"X","pattern":"b"}]]`),
+			body(`"operation":"execute","commands":[["a"]],"env":{"A":"` + strings.Repeat("b", mostEnv) + `"}`),
+			body(`"operation":"compute","handler":"exec:a","output_schema":{"enum":[1]}`),
+			body(`"operation":"read","output_schema":{"type":"array"}`),
 			body(`"operation":"execute","commands":[["a"]],"dir":"./a"`),
 			body(`"operation":"execute","commands":[["a"]],"env":{"A":"\u0000"}`),
 			body(`"operation":"compute","handler":"exec:./a/./b"`),

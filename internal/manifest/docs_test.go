@@ -11,7 +11,7 @@ import (
 func TestDocs(t *testing.T) {
 	page := string(readFile(t, "../../docs/tools.md"))
 	shown := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(page, -1)
-	if len(shown) != 6 {
+	if len(shown) != 7 {
 		t.Errorf("%d examples", len(shown))
 	}
 	for _, m := range shown {
@@ -24,6 +24,10 @@ func TestDocs(t *testing.T) {
 		executing(`["a",{"arg":"path","root":"src"}]`),
 		executing(`["a",{"arg":"x","pattern":".+"}]`),
 		executing(`["a",{"arg":"x","pattern":"[a-z]*"}]`),
+		executing(`["a",{"arg":"p","root":"data"}],["a",{"arg":"x","pattern":"[a-z]+"}]`),
+		executing(`["a",{"arg":"p","root":"data"}],["a",{"arg":"q","root":"data/b"}]`),
+		executing(`["a"]`, `"timeout_ms":18446744073710`),
+		tool("t", `"operation":"read","handler":"exec:a","output_schema":{"type":"array"}`),
 		executing(`[{"arg":"x","pattern":"a"}]`),
 		executing(`["a"]`, `"sandbox":"none"`, `"network":"private"`),
 		tool("t", `"operation":"read","dir":"a"`),

@@ -61,8 +61,8 @@ func (l *loader) knownTool(t named, at place) bool {
 // changes tells whether a call of the tool may change something; a read-only
 // run refuses such calls.
 func (t *Tool) changes() bool {
-	changing := []string{facts.Write, facts.Delete, facts.Rename, facts.Execute}
-	return slices.Contains(changing, t.Operation) ||
+	changing := []string{facts.Write, facts.Delete, facts.Execute}
+	return t.Operation == facts.Rename || slices.Contains(changing, t.Operation) ||
 		slices.ContainsFunc(t.Targets, func(g Target) bool { return slices.Contains(changing, g.Access) })
 }
 

@@ -29,6 +29,13 @@ func program(t testing.TB, project, name, script string) {
 	}
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // served opens an executor whose tools programs serve. Each declaration is that
 // of one tool after its name; LEVEL in it becomes level.
 func served(t testing.TB, project, level string, declared map[string]string, change func(*executor.Config)) *executor.Executor {
@@ -135,15 +142,15 @@ func TestProgramFaults(t *testing.T) {
 		{"no JSON", `echo done`, "handler_failed", "answer: not valid JSON"},
 		{"no object", `echo '[1]'`, "handler_failed", "answer: not a JSON object"},
 		{"two values", `echo '{}'; echo '{}'`, "handler_failed", "answer: more data after the value"},
-		{"a key twice", `echo '{"a":1,"\u0061":2}'`, "handler_failed", "answer.a: key appears twice"},
-		{"no UTF-8", `printf '{"a":"\377"}'`, "handler_failed", "answer.a: not valid UTF-8"},
+		{"a key twice", `echo '{"a":1,"\u0061":2}'`, "handler_failed", "answer: key appears twice (byte 7)"},
+		{"no UTF-8", `printf '{"a":"\377"}'`, "handler_failed", "answer: not valid UTF-8"},
 		{"too deep", `echo '` + deep + `'`, "handler_failed", "nested too deep"},
 		{"too long", `printf '{"a":"'; head -c 3000 /dev/zero | tr '\0' x; echo '"}'`, "handler_failed", "its answer has 3009 bytes, at most 2000 are taken"},
 		{"a flood", `yes`, "handler_timeout", "the deadline came first"},
 		{"a hang", `echo '{}'; echo begun >&2; sleep 1000 & sleep 1000`, "handler_timeout", "the deadline came first"},
 		{"a late answer", `(sleep 2; echo '{}') >&1 & exit 0`, "handler_failed", "answer: empty"},
 		{"another output", `echo '{"n":"three"}'`, "output_validation_failed", "output.n"},
-		{"an undeclared key", `echo '{"n":3,"more":1}'`, "output_validation_failed", "output.more"},
+		{"an undeclared key", `echo '{"n":3,"more":1}'`, "output_validation_failed", "output.*: unknown field"},
 	} {
 		for _, level := range levels {
 			t.Run(c.name+" "+level, func(t *testing.T) {
@@ -318,7 +325,7 @@ func TestProgramWritesNothing(t *testing.T) {
 	for name, c := range map[string]struct{ script, code, says string }{
 		"exit code":    {`echo new >&3; echo '{}'; exit 1`, "handler_failed", "exit code 1"},
 		"no answer":    {`echo new >&3`, "handler_failed", "answer: empty"},
-		"bad output":   {`echo new >&3; echo '{"more":1}'`, "output_validation_failed", "output.more"},
+		"bad output":   {`echo new >&3; echo '{"more":1}'`, "output_validation_failed", "output.*: unknown field"},
 		"hang":         {`echo new >&3; echo '{}'; exec >&-; sleep 1000`, "handler_timeout", "deadline"},
 		"too much":     {`head -c 1001 /dev/zero >&3; echo '{}'`, "handler_failed", "it wrote 1001 bytes for a file, at most 1000 may be"},
 		"a hole":       {`truncate -s 1G /dev/fd/3 2>/dev/null || head -c 1001 /dev/zero >&3; echo '{}'`, "handler_failed", "at most 1000 may be"},
@@ -378,24 +385,112 @@ func TestProgramTargetReplaced(t *testing.T) {
 	}
 }
 
-// Of two targets the second is another by the time they are put in place: the first
-// is written, and the ledger has it.
+// What becomes of a target while the program works: it is left as it is then, and
+// nothing is written elsewhere.
+func TestProgramTargetChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		path   string
+		change func(t *testing.T, project string)
+		want   map[string]string // "": nothing there
+	}{
+		"rewritten, longer":  {"data/a.txt", func(t *testing.T, d string) { write(t, d, "data/a.txt", "another's\n") }, map[string]string{"data/a.txt": "another's\n"}},
+		"rewritten, as long": {"data/a.txt", func(t *testing.T, d string) { write(t, d, "data/a.txt", "OLD\n") }, map[string]string{"data/a.txt": "OLD\n"}},
+		"parent moved": {"data/a.txt", func(t *testing.T, d string) {
+			move(t, d+"/data", d+"/data_")
+			write(t, d, "data/a.txt", "another's\n")
+		}, map[string]string{"data/a.txt": "another's\n", "data_/a.txt": "old\n"}},
+		"parent moved behind a link": {"data/a.txt", func(t *testing.T, d string) {
+			move(t, d+"/data", d+"/data_")
+			link(t, "data_", d+"/data")
+		}, map[string]string{"data_/a.txt": "old\n"}},
+		"parent of a new file moved": {"data/new", func(t *testing.T, d string) {
+			move(t, d+"/data", d+"/data_")
+			write(t, d, "data/b", "b")
+		}, map[string]string{"data/new": "", "data_/new": ""}},
+		"folder above moved": {"data/in/new", func(t *testing.T, d string) { move(t, d+"/data", d+"/data_") }, map[string]string{"data_/in/new": ""}},
+		"parent removed":     {"data/gone/new", func(t *testing.T, d string) { must(t, os.Remove(d+"/data/gone")) }, map[string]string{"data/gone/new": ""}},
+		"folders to be made": {"data/x/y/new", func(t *testing.T, d string) { move(t, d+"/data", d+"/data_") }, map[string]string{"data_/x": ""}},
+		"nothing":            {"data/a.txt", func(t *testing.T, d string) {}, map[string]string{"data/a.txt": "new\n"}},
+		"a file beside":      {"data/x/y/new", func(t *testing.T, d string) { write(t, d, "data/b", "b") }, map[string]string{"data/x/y/new": "new\n"}},
+	} {
+		for _, both := range []string{"", `{"param":"path","access":"read"},`} {
+			if both != "" && c.path != "data/a.txt" {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s %t", name, both != ""), func(t *testing.T) {
+				project := canonical(t)
+				write(t, project, "data/a.txt", "old\n")
+				write(t, project, "data/in/x", "")
+				must(t, os.Mkdir(project+"/data/gone", 0o755))
+				write(t, project, "flags/none", "")
+				program(t, project, "tools/p.sh", "until [ -e "+project+"/flags/go ]; do sleep 0.02; done\necho new >&3; echo '{}'")
+				x := served(t, project, "none", map[string]string{"p": `{"operation":"write","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],"payload":[],"create_parents":true,
+					"timeout_ms":20000,"targets":[` + both + `{"param":"path","access":"write"}]}`}, nil)
+				time.AfterFunc(200*time.Millisecond, func() {
+					c.change(t, project)
+					write(t, project, "flags/go", "")
+				})
+				code := "object_changed"
+				if name == "nothing" || name == "a file beside" {
+					code = ""
+				}
+				r := x.Exec(context.Background(), callOf("p", map[string]any{"path": c.path}), "r")
+				if r.ErrorCode != code {
+					t.Errorf("%s %s, want %s", r.ErrorCode, r.ErrorMessage, code)
+				}
+				for name, want := range c.want {
+					if got, _ := os.ReadFile(filepath.Join(project, name)); string(got) != want {
+						t.Errorf("%s holds %q, want %q", name, got, want)
+					}
+				}
+				if _, err := os.Stat(project + "/data_/x"); err == nil {
+					t.Error("a folder was made elsewhere")
+				}
+			})
+		}
+	}
+}
+
+// Two targets that are one file are refused before anything runs.
+func TestProgramWritesOneFileTwice(t *testing.T) {
+	project := canonical(t)
+	write(t, project, "data/a", "old\n")
+	program(t, project, "tools/p.sh", "echo ran >data/ran; echo 1 >&3; echo 2 >&4; echo '{}'")
+	x := served(t, project, "none", map[string]string{"p": `{"operation":"write","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],"payload":[],
+		"targets":[{"param":"a","access":"write"},{"param":"b","access":"write"}]}`}, nil)
+	for a, b := range map[string]string{"data/a": "data/a", "data/./a": "data/a", "data/new": "data/new"} {
+		r := x.Exec(context.Background(), callOf("p", map[string]any{"a": a, "b": b}), "r")
+		if r.ErrorCode != "handler_failed" || !strings.Contains(r.ErrorMessage, `"a" and "b" are one file`) {
+			t.Errorf("%s and %s: %s %s", a, b, r.ErrorCode, r.ErrorMessage)
+		}
+		entries, _ := os.ReadDir(project + "/data")
+		if text, _ := os.ReadFile(project + "/data/a"); string(text) != "old\n" || len(entries) != 1 {
+			t.Errorf("%s and %s: %q, %v", a, b, text, entries)
+		}
+	}
+}
+
+// Of two targets the second can't be put in place: the first is written, and the
+// ledger has it. Where it can be told before, neither is.
 func TestProgramWritesOneOfTwo(t *testing.T) {
 	project := canonical(t)
-	write(t, project, "data/b", "old\n")
+	write(t, project, "data/c", "old\n")
 	program(t, project, "tools/p.sh", "echo 1 >&3; echo 2 >&4; echo '{}'")
 	clock := &between{}
-	x := served(t, project, "none", map[string]string{"p": `{"operation":"write","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],"payload":[],
+	x := served(t, project, "none", map[string]string{"p": `{"operation":"write","handler":"exec:tools/p.sh","sandbox":"LEVEL","roots":["data"],"payload":[],"create_parents":true,
 		"targets":[{"param":"a","access":"write"},{"param":"b","access":"write"}]}`}, func(c *executor.Config) { c.Now = clock.now })
 	clock.next = func() {
 		write(t, project, "data/new", "another's\n")
-		move(t, project+"/data/new", project+"/data/b")
+		move(t, project+"/data/new", project+"/data/c")
 	}
-	r := x.Exec(context.Background(), callOf("p", map[string]any{"a": "data/a", "b": "data/b"}), "r")
-	a, _ := os.ReadFile(project + "/data/a")
-	b, _ := os.ReadFile(project + "/data/b")
-	if r.ErrorCode != "object_changed" || string(a) != "1\n" || string(b) != "another's\n" {
-		t.Errorf("%s: %q, %q", r.ErrorCode, a, b)
+	r := x.Exec(context.Background(), callOf("p", map[string]any{"a": "data/a", "b": "data/c"}), "r")
+	if _, err := os.Stat(project + "/data/a"); r.ErrorCode != "object_changed" || err == nil {
+		t.Errorf("the second was replaced: %s, %v", r.ErrorCode, err)
+	}
+	clock.next = func() { write(t, project, "data/b", "in the place of a folder\n") }
+	r = x.Exec(context.Background(), callOf("p", map[string]any{"a": "data/a", "b": "data/b/b"}), "r")
+	if a, _ := os.ReadFile(project + "/data/a"); r.ErrorCode != "object_changed" || string(a) != "1\n" {
+		t.Errorf("%s: %q", r.ErrorCode, a)
 	}
 	end := payloadOf[struct{ Artifacts []struct{ Path string } }](t, events(t, project, "r"), ledger.ToolFailed)
 	if len(end.Artifacts) != 1 || end.Artifacts[0].Path != "data/a" {

@@ -108,11 +108,7 @@ func (s *snapshot) watchFolder(path string, st stat) {
 // settled says that a time of change tells: a file system's clock ticks a few
 // milliseconds apart, or seconds, and two changes in one tick look like one.
 func (s *snapshot) settled(changed [2]int64) bool {
-	tick := 20 * time.Millisecond
-	if changed[1] == 0 {
-		tick = 2 * time.Second
-	}
-	return s.taken.Sub(time.Unix(changed[0], changed[1])) > tick
+	return s.taken.Sub(time.Unix(changed[0], changed[1])) > tickOf(changed)
 }
 
 // lead follows a path and gives the canonical name of what is there, or would

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/runlens/runlens/internal/call"
 	"github.com/runlens/runlens/internal/facts"
@@ -40,6 +41,9 @@ func runProgram(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
 		if err := g.Executable.Unchanged(); err != nil {
 			return Result{}, objectError("run program", err)
 		}
+	}
+	if err := settle(ctx, g.Targets); err != nil {
+		return Result{}, err
 	}
 	handed, err := handOver(g)
 	if err != nil {
@@ -160,13 +164,16 @@ type newContent struct {
 
 // handOver makes what a program of the grant gets. Written targets come first: their
 // files are the host's own, and the sandbox opens the others after them.
-func handOver(g *Grant) (h *handed, err error) {
-	h = &handed{limit: g.Writes}
-	defer func() {
-		if err != nil {
-			h.close()
-		}
-	}()
+func handOver(g *Grant) (*handed, error) {
+	h := &handed{limit: g.Writes}
+	if err := h.fill(g); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *handed) fill(g *Grant) error {
 	q := question{
 		Version: questionVersion, Tool: g.Tool, RunID: g.RunID, Arguments: map[string]any{}, Targets: map[string]*object{},
 		MaxBytes: g.MaxBytes, TimeoutMS: g.timeout(Handler{}).Milliseconds(),
@@ -178,9 +185,14 @@ func handOver(g *Grant) (h *handed, err error) {
 	}
 	for _, t := range g.Targets {
 		if t.Access == facts.Write {
+			for _, have := range h.writes {
+				if t.Object.SameEntry(have.Object) {
+					return failed("run program: nothing was run: %.200q and %.200q are one file, and both are to be written: name two", have.Name, t.Name)
+				}
+			}
 			file, err := newMemory(nil)
 			if err != nil {
-				return nil, failed("run program: make a file to write to: %v", cause(err))
+				return failed("run program: make a file to write to: %v", cause(err))
 			}
 			h.writes = append(h.writes, newContent{t, file})
 			o := q.object(t)
@@ -193,7 +205,7 @@ func handOver(g *Grant) (h *handed, err error) {
 		case t.Object.Facts.Kind == facts.Directory:
 			o.Dir = t.Object.Path()
 		case t.Access != facts.Read && t.Access != facts.List:
-			return nil, failed("run program: it can be handed nothing to %s", t.Access)
+			return failed("run program: it can be handed nothing to %s", t.Access)
 		default:
 			h.reads = append(h.reads, t)
 			fd := firstFD + len(h.writes) + len(h.reads) - 1
@@ -209,9 +221,9 @@ func handOver(g *Grant) (h *handed, err error) {
 		h.stdin, err = newMemory(text)
 	}
 	if err != nil {
-		return nil, failed("run program: write its question: %v", cause(err))
+		return failed("run program: write its question: %v", cause(err))
 	}
-	return h, nil
+	return nil
 }
 
 func plainJSON(v any) ([]byte, error) {
@@ -241,9 +253,29 @@ func (h *handed) files() (list []*os.File) {
 	return list
 }
 
+// settle waits until a change of what will be written is sure to show: a program that
+// has read it must not put its answer in the place of something newer.
+func settle(ctx context.Context, targets []Target) error {
+	wait := time.Duration(0)
+	for _, t := range targets {
+		if t.Access == facts.Write {
+			wait = max(wait, t.Object.Young())
+		}
+	}
+	if wait == 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return interrupted(ctx, ending{}, nil)
+	case <-time.After(wait):
+		return nil
+	}
+}
+
 // putInPlace makes each target what the program wrote for it. All is read and
-// measured before the first is touched. It returns what was written, with an
-// error, too.
+// measured, and each target held to what was judged, before the first is touched. It
+// returns what was written, with an error, too.
 func (h *handed) putInPlace(ctx context.Context) (written []Written, err error) {
 	contents := make([][]byte, len(h.writes))
 	for i, w := range h.writes {
@@ -251,11 +283,20 @@ func (h *handed) putInPlace(ctx context.Context) (written []Written, err error) 
 			return nil, fmt.Errorf("read what it wrote for %.200q: %w", w.Name, err)
 		}
 	}
+	for _, w := range h.writes {
+		if err := w.Object.Stands(); err != nil {
+			return nil, objectError("write file", err)
+		}
+	}
 	for i, w := range h.writes {
 		if err := interrupted(ctx, ending{byItself: ctx.Err() == nil}, nil); err != nil {
 			return written, err
 		}
-		if _, err := w.Object.Write(contents[i]); err != nil {
+		err := w.Object.Stands()
+		if err == nil {
+			_, err = w.Object.Write(contents[i])
+		}
+		if err != nil {
 			return written, objectError("write file", err)
 		}
 		written = append(written, newWritten(w.Declared, contents[i]))

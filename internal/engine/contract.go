@@ -69,7 +69,9 @@ func (c *contract) read(decision ast.Object) Verdict {
 	}
 	c.only(grant, "grant", "max_bytes", "timeout_ms")
 	v.MaxBytes = c.positive(grant, "max_bytes")
-	v.TimeoutMS = c.positive(grant, "timeout_ms")
+	if v.TimeoutMS = c.positive(grant, "timeout_ms"); v.TimeoutMS > longest {
+		c.fail("grant.timeout_ms", "is more than 24 hours")
+	}
 	if v.Effect != Allow && grant.Len() > 0 {
 		c.fail("grant", "must be empty unless the verdict is allow")
 	}

@@ -136,6 +136,7 @@ func TestPolicyTrouble(t *testing.T) {
 		{"grant of zero", "policy_bad_result", "grant.max_bytes", result(`{"verdict": "allow", "reasons": [` + strings.Replace(reason, "unknown_tool", "allowed", 1) + `], "grant": {"max_bytes": 0}}`)},
 		{"grant below zero", "policy_bad_result", "grant.max_bytes", result(`{"verdict": "allow", "reasons": [` + strings.Replace(reason, "unknown_tool", "allowed", 1) + `], "grant": {"max_bytes": -1}}`)},
 		{"grant in fractions", "policy_bad_result", "grant.timeout_ms", result(`{"verdict": "allow", "reasons": [` + strings.Replace(reason, "unknown_tool", "allowed", 1) + `], "grant": {"timeout_ms": 1.5}}`)},
+		{"grant beyond a day", "policy_bad_result", "grant.timeout_ms", result(`{"verdict": "allow", "reasons": [` + strings.Replace(reason, "unknown_tool", "allowed", 1) + `], "grant": {"timeout_ms": 18446744073710}}`)},
 		{"grant as text", "policy_bad_result", "grant.max_bytes", result(`{"verdict": "allow", "reasons": [` + strings.Replace(reason, "unknown_tool", "allowed", 1) + `], "grant": {"max_bytes": "10"}}`)},
 		{"no grant", "policy_bad_result", "grant", result(`{"verdict": "deny", "reasons": [` + reason + `]}`)},
 		{"denial with a grant", "policy_bad_result", "grant", result(`{"verdict": "deny", "reasons": [` + reason + `], "grant": {"max_bytes": 1}}`)},

@@ -237,6 +237,9 @@ func TestRefusesToLoad(t *testing.T) {
 		{"setting of another type", edit(t, "runlens/data.json", `"policy_timeout_ms": 2000`, `"policy_timeout_ms": "2s"`), []string{
 			`load policies/runlens/data.json:9: data.runlens.limits.policy_timeout_ms must be a whole number, 1 or more`,
 		}},
+		{"time that overflows", edit(t, "runlens/data.json", `"policy_timeout_ms": 2000`, `"policy_timeout_ms": 18446744073710`), []string{
+			`load policies/runlens/data.json:9: data.runlens.limits.policy_timeout_ms must be 86400000 at most, which is 24 hours`,
+		}},
 		{"secret that is no pattern", edit(t, "runlens/data.json", `"AKIA[0-9A-Z]{16}"`, `"AKIA["`), []string{
 			`load policies/runlens/data.json:13: data.runlens.secrets.kinds.aws_access_key is not a regular expression`,
 		}},

@@ -86,7 +86,7 @@ func readSettings(data *node, codes map[string]*Code, name string, p *problems) 
 		ReadBytes:        r.number(1, "limits", "read_bytes"),
 		WriteBytes:       r.number(1, "limits", "write_bytes"),
 		ObservationBytes: r.number(1, "limits", "observation_bytes"),
-		Timeout:          time.Duration(r.number(1, "limits", "policy_timeout_ms")) * time.Millisecond,
+		Timeout:          r.milliseconds("limits", "policy_timeout_ms"),
 		Names: Names{
 			Exact:   r.strings("names", "refused", "exact"),
 			Prefix:  r.strings("names", "refused", "prefix"),
@@ -173,6 +173,20 @@ func (r *settingsReader) number(least int64, keys ...string) int64 {
 		return 0
 	}
 	return i
+}
+
+// longest is the longest time that loads, in milliseconds: 24 hours. What is far
+// beyond it would overflow.
+const longest = 24 * 60 * 60 * 1000
+
+func (r *settingsReader) milliseconds(keys ...string) time.Duration {
+	i := r.number(1, keys...)
+	if i > longest {
+		n := r.at('v', keys...)
+		r.p.add(n.file, n.line, "", "data.runlens.%s must be %d at most, which is 24 hours", strings.Join(keys, "."), longest)
+		return 0
+	}
+	return time.Duration(i) * time.Millisecond
 }
 
 func (r *settingsReader) strings(keys ...string) []string {

@@ -90,13 +90,33 @@ func (t *Tool) commandIssues(args map[string]any) (issues []Issue) {
 			add(p.Arg, "must not hold "+unseen(s))
 		}
 	}
-	list, _ := t.Argv(args)
-	for i, p := range t.counting(list) {
-		if what := unseen(list[i]); whole && p.Kind == facts.Text && what != "" {
+	argv, _ := t.Argv(args)
+	for i, s := range argv {
+		if what := unseen(s); whole && what != "" && t.takesAsText(argv, i) {
 			add(fmt.Sprintf("%s[%d]", argvName, i), "must not hold "+what)
 		}
 	}
 	return issues
+}
+
+// takesAsText tells whether a place of argv is text for the command that it counts
+// as. When it counts as none, that may be for what nobody sees: then text is what
+// some command of that length takes there as text and none by its very words.
+func (t *Tool) takesAsText(argv []string, at int) bool {
+	if pattern := t.counting(argv); pattern != nil {
+		return pattern[at].Kind == facts.Text
+	}
+	text := false
+	for _, p := range t.Patterns {
+		switch {
+		case len(p) != len(argv):
+		case p[at].Kind == facts.Text:
+			text = true
+		case p[at].Kind != facts.Path && p[at].Takes(argv[at]):
+			return false
+		}
+	}
+	return text && !slices.ContainsFunc(t.Commands, func(c []string) bool { return len(c) == len(argv) && c[at] == argv[at] })
 }
 
 // counting is the command with arguments that argv counts as: unless it is one of

@@ -71,6 +71,8 @@ func TestCommandIssues(t *testing.T) {
 		{"format character in a declared word", seen, `{"argv":["run","\u200d"]}`, "[]"},
 		{"format character in a declared value", seen, `{"argv":["run","a\u2028"]}`, "[]"},
 		{"format character that is a value of another command", seen, `{"argv":["go","a\u2028"]}`, "[arguments.argv[1]: must not hold a line or paragraph separator]"},
+		{"newline for which no command takes it", seen, `{"argv":["go","-a\n"]}`, "[arguments.argv[1]: must not hold a control character]"},
+		{"newline in a word, beside what no command takes", seen, `{"argv":["run","\u200d","\n"]}`, "[arguments.argv[2]: must not hold a control character]"},
 		{"format character in text that comes later", seen, `{"argv":["run","--","b\u2028"]}`, "[arguments.argv[2]: must not hold a line or paragraph separator]"},
 		{"in a path, which policy judges", one, `{"path":"a\nb","mode":"slow\nly","text":"x"}`, "[]"},
 		{"in a word of another command", two, `{"argv":["run","a\nb","--","fast","c\nd"]}`, "[]"},

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"os"
 	"path"
 	"strings"
 
@@ -10,13 +11,13 @@ import (
 // Executable finds a program by name in absolute directories, the first that
 // has a file of that name that this process may execute, and describes it. A name with a
 // slash is a path from the project and is not searched for. The Object is never
-// nil; the caller closes it. Writable bits count for the file, its directory,
-// and the directory in which the search found its name.
+// nil; the caller closes it. Owners and writable bits count for the file and for
+// every directory on the way to it.
 func (r *Resolver) Executable(name string, search []string) (facts.Executable, *Object) {
 	req := Request{Access: facts.Execute, Raw: name, Requested: name, Absolute: true}
 	if name == "" || strings.Contains(name, "/") {
 		o := r.Resolve(req)
-		return r.describeExecutable(o, ""), o
+		return r.describeExecutable(o, req.Requested), o
 	}
 	denied := false
 	for _, dir := range search {
@@ -26,7 +27,7 @@ func (r *Resolver) Executable(name string, search []string) (facts.Executable, *
 		req.Requested = path.Join(dir, name)
 		o := r.Resolve(req)
 		if o.held() && o.st.kind() == facts.File && o.st.mode&0o111 != 0 {
-			return r.describeExecutable(o, dir), o
+			return r.describeExecutable(o, req.Requested), o
 		}
 		denied = denied || o.Facts.Resolution == facts.NoAccess
 		o.Close()
@@ -36,10 +37,10 @@ func (r *Resolver) Executable(name string, search []string) (facts.Executable, *
 	if denied {
 		o.Facts.Resolution, o.Facts.Missing = facts.NoAccess, ""
 	}
-	return r.describeExecutable(o, ""), o
+	return r.describeExecutable(o, req.Requested), o
 }
 
-func (r *Resolver) describeExecutable(o *Object, dir string) facts.Executable {
+func (r *Resolver) describeExecutable(o *Object, requested string) facts.Executable {
 	e := facts.Executable{Resolution: o.Facts.Resolution, Kind: o.Facts.Kind}
 	if !o.held() {
 		return e
@@ -47,22 +48,48 @@ func (r *Resolver) describeExecutable(o *Object, dir string) facts.Executable {
 	e.Path, e.InProject, e.Protected = o.Facts.Path, o.Facts.InProject, o.Facts.Protected
 	e.Executable = o.st.kind() == facts.File && o.st.mode&0o111 != 0
 	e.UID = int64(o.st.uid)
-	modes := []uint32{o.st.mode}
-	for _, d := range []string{path.Dir(o.path), dir} {
-		if d == "" {
-			continue
-		}
-		got := r.openPath(r.dir, d+"/", nil)
-		st, err := statFD(got.fd)
-		closeFD(got.fd)
-		if got.res != facts.OK || err != nil {
-			st.mode = 0o022 // unknown: not trusted
-		}
-		modes = append(modes, st.mode)
-	}
-	for _, m := range modes {
-		e.GroupWritable = e.GroupWritable || m&0o020 != 0
-		e.OtherWritable = e.OtherWritable || m&0o002 != 0
-	}
+	e.Foreign = !ours(o.st.uid)
+	e.GroupWritable, e.OtherWritable = o.st.mode&groupWrite != 0, o.st.mode&otherWrite != 0
+	r.describeWay(&e, o, requested)
 	return e
 }
+
+// Bits of a mode, the same on every Unix.
+const (
+	groupWrite = 0o020
+	otherWrite = 0o002
+	sticky     = 0o1000 // of a directory: each may remove and rename his own entries only
+)
+
+// describeWay adds who could put another program in the place of this one: whoever
+// may change an entry of a directory on the way to it, from "/" on and through each
+// link. What is not the program any more, or can't be looked at, counts as changed
+// by everyone.
+func (r *Resolver) describeWay(e *facts.Executable, o *Object, p string) {
+	if !strings.HasPrefix(p, "/") {
+		p = r.project + "/" + p
+	}
+	unknown := false
+	got := r.walkSteps(r.top, p, func(dir int, name string, n node) {
+		if name == "." || name == ".." {
+			return // no entry that could be changed
+		}
+		st, err := statFD(dir)
+		unknown = unknown || err != nil
+		e.Foreign = e.Foreign || !ours(st.uid)
+		if st.mode&sticky != 0 && ours(n.st.uid) {
+			return
+		}
+		e.GroupWritable = e.GroupWritable || st.mode&groupWrite != 0
+		e.OtherWritable = e.OtherWritable || st.mode&otherWrite != 0
+	})
+	st, err := statFD(got.fd)
+	closeFD(got.fd)
+	if unknown || err != nil || got.res != facts.OK || !st.same(o.st) {
+		e.Foreign, e.GroupWritable, e.OtherWritable = true, true, true
+	}
+}
+
+// ours says that a user is one who may change what this process runs anyway: root, or
+// the one that it runs as.
+func ours(uid uint32) bool { return uid == 0 || int64(uid) == int64(os.Geteuid()) }

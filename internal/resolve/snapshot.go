@@ -114,8 +114,11 @@ func (s *snapshot) settled(changed [2]int64) bool {
 // lead follows a path and gives the canonical name of what is there, or would
 // be. It reports the canonical name of each link on the way.
 func (r *Resolver) lead(p string, passed func(link string)) (string, stat) {
-	got := r.walkSteps(r.dir, p, func(link int) {
-		if name, err := nameOf(r.proc, link); err == nil {
+	got := r.walkSteps(r.dir, p, func(_ int, _ string, n node) {
+		if n.st.kind() != facts.Symlink {
+			return
+		}
+		if name, err := nameOf(r.proc, n.fd); err == nil {
 			passed(name)
 		}
 	})

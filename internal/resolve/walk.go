@@ -95,8 +95,9 @@ func (r *Resolver) walkPath(base int, p string) reached {
 	return r.walkSteps(base, p, nil)
 }
 
-// walkSteps reports each link it passes, by its handle.
-func (r *Resolver) walkSteps(base int, p string, passed func(link int)) reached {
+// walkSteps reports each entry it passes: the directory that has it, by its handle,
+// its name there, and what it is.
+func (r *Resolver) walkSteps(base int, p string, passed func(dir int, name string, n node)) reached {
 	cur, owned := base, false
 	move := func(fd int) {
 		if owned {
@@ -132,6 +133,9 @@ func (r *Resolver) walkSteps(base int, p string, passed func(link int)) reached 
 		if err != nil {
 			return stop(err, todo, s)
 		}
+		if passed != nil {
+			passed(cur, s.name, n)
+		}
 		if n.st.kind() != facts.Symlink {
 			move(n.fd)
 			continue
@@ -140,9 +144,6 @@ func (r *Resolver) walkSteps(base int, p string, passed func(link int)) reached 
 			err = syscall.ELOOP
 		} else if pseudoFS(n.fd, n.st) != "" {
 			err = errLink // its text is not where the kernel would go
-		}
-		if passed != nil {
-			passed(n.fd)
 		}
 		closeFD(n.fd)
 		if err != nil {

@@ -41,9 +41,7 @@
 // and no "arguments" key; our own shape takes arguments of every name.
 package call
 
-import (
-	"strconv"
-)
+import "github.com/runlens/runlens/internal/glyph"
 
 // Limits of one call.
 const (
@@ -157,7 +155,7 @@ func segment(key string) string {
 		switch c := key[i]; {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
 		default:
-			return "[" + strconv.Quote(clip(key)) + "]"
+			return "[" + glyph.Quote(clip(key)) + "]"
 		}
 	}
 	if key == "" {

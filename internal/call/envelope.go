@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 // envelope is an object whose keys mean something to us: the call itself, and
@@ -258,7 +260,7 @@ func (e *envelope) vet(v vocabulary) *Malformed {
 		keys = append(keys, m.key)
 	}
 	if a, b, found := CaseVariant(keys); found {
-		return e.find(b).refuse(ruleCaseVariant, "keep one of the two, the other is "+strconv.Quote(clip(a)))
+		return e.find(b).refuse(ruleCaseVariant, "keep one of the two, the other is "+glyph.Quote(clip(a)))
 	}
 	for i := range e.members {
 		if bad := e.members[i].vet(v); bad != nil {

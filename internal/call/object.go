@@ -2,7 +2,8 @@ package call
 
 // Object admits a text that is no call but one JSON object, by the same rules of
 // spelling; it has one reading, too. name is what errors call the whole. The error
-// is a [*Malformed].
+// is a [*Malformed]; it repeats nothing of the text, no key either: the place is the
+// offset alone.
 func Object(raw []byte, name string) (map[string]any, error) {
 	if len(raw) > MaxBytes {
 		return nil, &Malformed{Rule: ruleTooLarge, Pointer: name, Offset: MaxBytes, Fix: "send at most 16 MiB"}
@@ -10,7 +11,8 @@ func Object(raw []byte, name string) (map[string]any, error) {
 	s := scanner{src: string(raw), limit: MaxDepth}
 	object, bad := s.whole()
 	if bad != nil {
-		return nil, bad.in(name)
+		bad.Pointer = name
+		return nil, bad
 	}
 	return object, nil
 }

@@ -25,17 +25,24 @@ func TestObject(t *testing.T) {
 		{"[{}]", ruleNotAnObject, "answer"},
 		{"{} {}", ruleTrailingData, "answer"},
 		{"{}\nbye", ruleTrailingData, "answer"},
-		{`{"a":1,"\u0061":2}`, ruleDuplicateKey, "answer.a"},
-		{"{\"a\":\"\xff\"}", ruleBadUTF8, "answer.a"},
-		{`{"a":{"b":NaN}}`, ruleSyntax, "answer.a.b"},
+		{`{"a":1,"\u0061":2}`, ruleDuplicateKey, "answer"},
+		{"{\"a\":\"\xff\"}", ruleBadUTF8, "answer"},
+		{`{"a":{"b":NaN}}`, ruleSyntax, "answer"},
+		{`{"Jane Roe\u0001":1}`, ruleControlInKey, "answer"},
+		{`{"Jane Roe":1,"Jane Roe":2}`, ruleDuplicateKey, "answer"},
+		{`{"Jane Roe":[1,{"Jane":1,]}`, ruleSyntax, "answer"},
+		{`{"n":99999999999999999999,"Jane":1}`, ruleNumberRange, "answer"},
 		{"\ufeff{}", ruleBOM, "answer"},
-		{strings.Repeat(`{"a":`, MaxDepth) + "{}" + strings.Repeat("}", MaxDepth), ruleTooDeep, ""},
+		{strings.Repeat(`{"a":`, MaxDepth) + "{}" + strings.Repeat("}", MaxDepth), ruleTooDeep, "answer"},
 		{`{"a":"` + strings.Repeat("x", MaxBytes) + `"}`, ruleTooLarge, "answer"},
 	} {
 		_, err := Object([]byte(c.raw), "answer")
 		var bad *Malformed
-		if !errors.As(err, &bad) || bad.Rule != c.rule || c.place != "" && bad.Pointer != c.place {
+		if !errors.As(err, &bad) || bad.Rule != c.rule || bad.Pointer != c.place {
 			t.Errorf("%.40q: %v, want %s at %s", c.raw, err, c.rule, c.place)
+		}
+		if strings.Contains(err.Error(), "Jane") || !strings.Contains(err.Error(), "(byte ") {
+			t.Errorf("%.40q: it repeats a key, or names no byte: %v", c.raw, err)
 		}
 	}
 }

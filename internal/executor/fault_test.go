@@ -26,7 +26,7 @@ func TestOutputSchema(t *testing.T) {
 		change func(output map[string]any)
 		field  string
 	}{
-		"a field that is not declared": {func(o map[string]any) { o["hidden"] = "x" }, "hidden"},
+		"a field that is not declared": {func(o map[string]any) { o["hidden"] = "x" }, "output.*: unknown field"},
 		"a field of another type":      {func(o map[string]any) { o["size"] = "large" }, "size"},
 		"a field that is missing":      {func(o map[string]any) { delete(o, "content") }, "content"},
 	} {

@@ -3,10 +3,14 @@ package executor
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	"github.com/runlens/runlens/internal/call"
 	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/executor/handlers"
 	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 // Status of a ToolResult.
@@ -51,7 +55,8 @@ type Standing struct {
 	Open      []string `json:"open,omitempty"`      // what the step still waits for, in words
 }
 
-// JSON is the result as one indented document with a final newline.
+// JSON is the result as one indented document with a final newline, for a terminal,
+// too: what can't be seen stands as its \u escape.
 func (r *ToolResult) JSON() ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -60,7 +65,7 @@ func (r *ToolResult) JSON() ([]byte, error) {
 	if err := enc.Encode(r); err != nil {
 		return nil, err
 	}
-	return buf.Bytes(), nil
+	return glyph.JSON(buf.Bytes(), glyph.Hidden), nil
 }
 
 // Outcome is a judged call: what came in, what was found, what was decided.
@@ -121,4 +126,59 @@ func (o *Outcome) Public() []engine.Reason {
 		}
 	}
 	return public
+}
+
+// handlerError is err as a handler's error, whatever it was.
+func handlerError(err error) *handlers.Error {
+	var e *handlers.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &handlers.Error{Code: codeHandler, Message: err.Error()}
+}
+
+// refusal answers a call that policy or an earlier stage stopped.
+func (p *proposal) refusal() *ToolResult {
+	v := p.out.Verdict
+	status := StatusDenied
+	switch {
+	case v.Effect == engine.Block, v.Effect == engine.Ask:
+		status = StatusBlocked
+	case p.out.Input == nil:
+		status = StatusFailed
+	}
+	primary := v.Reasons[0]
+	message := primary.Message
+	if v.Effect == engine.Ask && p.proposed > 0 {
+		message += fmt.Sprintf("; a person can approve it: runlens approve %s %d", p.run.id, p.proposed)
+	}
+	callID, tool := p.known.or(p.out.CallID, p.out.Tool)
+	return &ToolResult{
+		CallID: callID, ToolName: tool, Status: status, Plan: p.standing,
+		ErrorCode: p.out.ErrorCode, ErrorMessage: message, Retryable: primary.Retryable,
+		Reason: primary.Code, Reasons: p.out.Public(), RunID: p.run.id, Seq: p.seq, Outcome: p.out,
+	}
+}
+
+// result answers a call whose handler ran.
+func (p *proposal) result() *ToolResult {
+	r := &ToolResult{
+		CallID: p.out.CallID, ToolName: p.out.Tool, Status: StatusSuccess, Plan: p.standing,
+		Output: p.done.Output, Truncated: p.done.Truncated,
+		Reason: p.out.Verdict.Reasons[0].Code, Reasons: p.out.Public(),
+		RunID: p.run.id, Seq: p.seq, Outcome: p.out,
+	}
+	if p.told != nil {
+		r.Observation = p.done.Observation
+	}
+	if p.err != nil {
+		e := handlerError(p.err)
+		known := p.x.cfg.Engine.Reason(e.Code, e.Message, "", nil)
+		r.Status, r.ErrorCode, r.ErrorMessage, r.Retryable = StatusFailed, e.Code, e.Message, known.Retryable
+		r.Output, r.Truncated, r.Reason, r.Reasons = e.Output, e.Truncated, e.Code, []engine.Reason{known}
+		if p.told != nil {
+			r.Observation = e.Observation
+		}
+	}
+	return r
 }

@@ -12,7 +12,8 @@ const maxArtifact = call.MaxBytes
 
 // CheckArtifact holds the content of an artifact to a JSON schema and returns
 // all that is wrong, as CheckInput does; nil when it fits, and for a nil schema
-// whatever data is. The content is read as strictly as a call: one JSON value,
+// whatever data is. Its issues repeat nothing of the content, no key either, unless
+// the schema names it. The content is read as strictly as a call: one JSON value,
 // no key twice, valid UTF-8. A schema that does not compile is an issue, so that
 // what nobody can check never counts as checked.
 func CheckArtifact(schema json.RawMessage, data []byte) []Issue {
@@ -29,6 +30,7 @@ func CheckArtifact(schema json.RawMessage, data []byte) []Issue {
 	if compiled == nil || len(wrong.list) > 0 {
 		return []Issue{{Pointer: name, Message: "cannot be checked: its schema does not compile"}}
 	}
+	at.foreign = true
 	root := parseLimited(Source{Name: "content.json", Data: data}, at, maxArtifact)
 	if root == nil || len(wrong.list) > 0 {
 		var issues []Issue
@@ -37,7 +39,7 @@ func CheckArtifact(schema json.RawMessage, data []byte) []Issue {
 		}
 		return issues
 	}
-	return compiled.check(name, root.value())
+	return compiled.check(&findings{name: name, value: root.value(), foreign: true})
 }
 
 // within is the problem without the file that it is in.

@@ -14,9 +14,11 @@ import (
 )
 
 // Issue is one thing that is wrong with a call's arguments or a tool's output.
-// It names places and what the schema wants, never a value.
+// It names places and what the schema wants, never a value. Of an output or an
+// artifact it names no key that the schema doesn't: that key is text of whoever made
+// it, and issues are recorded.
 type Issue struct {
-	Pointer   string // "arguments.content", "arguments.items[3]", "output.rows"
+	Pointer   string // "arguments.content", "arguments.items[3]", "output.rows", "output.*"
 	Message   string // "field is required"
 	Malformed bool   // the call is malformed (keys that differ only in case), whatever the schema says
 }
@@ -32,7 +34,7 @@ const maxIssues = 50
 // only command has arguments that a call fills in, they must be there by name, or
 // argv instead. It is safe for concurrent use.
 func (t *Tool) CheckInput(c *call.Call) []Issue {
-	issues := t.Input.check("arguments", c.Arguments)
+	issues := t.Input.check(&findings{name: "arguments", value: c.Arguments})
 	more := t.commandIssues(c.Arguments)
 	if len(more) == 0 || len(issues) > maxIssues {
 		return issues
@@ -55,7 +57,12 @@ func (t *Tool) CheckOutput(out map[string]any) []Issue {
 			return []Issue{{Pointer: "output", Message: "holds a value that JSON cannot carry"}}
 		}
 	}
-	return t.Output.check("output", out)
+	return t.Output.check(&findings{name: "output", value: out, foreign: true})
+}
+
+// Declares tells whether the tool's output schema names this member of an output.
+func (t *Tool) Declares(name string) bool {
+	return t.Output != nil && property(t.Output.compiled, name) != nil
 }
 
 // isPlain tells whether v is made of the types that the schema library takes.
@@ -92,12 +99,13 @@ func plain(v map[string]any) (map[string]any, error) {
 	return out, dec.Decode(&out)
 }
 
-func (s *Schema) check(name string, value any) []Issue {
-	err := s.validate(value)
+// check fills f, which says what is checked.
+func (s *Schema) check(f *findings) []Issue {
+	err := s.validate(f.value)
 	if err == nil && !s.open {
 		return nil
 	}
-	f := &findings{name: name, schema: s, value: value}
+	f.schema = s
 	f.variants()
 	if err != nil {
 		f.invalid(err)
@@ -120,16 +128,48 @@ func (s *Schema) validate(value any) (err error) {
 
 // findings collects issues about one value.
 type findings struct {
-	name   string
-	schema *Schema
-	value  any
-	issues []Issue
+	name    string
+	schema  *Schema
+	value   any
+	foreign bool            // its keys are not to be repeated
+	known   map[string]bool // of a foreign one, made when first asked for: the schema's own keys
+	issues  []Issue
+}
+
+// member is a step into an object, a "*" where it may not be named.
+func (f *findings) member(name string) string {
+	if f.foreign && f.known == nil {
+		f.known = map[string]bool{}
+		f.learn(f.schema.doc)
+	}
+	if f.foreign && !f.known[name] {
+		return ".*"
+	}
+	return member(name)
+}
+
+// learn finds the keys that a part of the schema declares.
+func (f *findings) learn(part any) {
+	switch part := part.(type) {
+	case []any:
+		for _, item := range part {
+			f.learn(item)
+		}
+	case map[string]any:
+		declared, _ := part["properties"].(map[string]any)
+		for name := range declared {
+			f.known[name] = true
+		}
+		for _, item := range part {
+			f.learn(item)
+		}
+	}
 }
 
 // add reports the value that pointer leads to, or, when below is not "", its
 // member of that form.
 func (f *findings) add(pointer, below, message string) {
-	f.issues = append(f.issues, Issue{Pointer: f.name + dottedIn(pointer, f.value) + below, Message: message})
+	f.issues = append(f.issues, Issue{Pointer: f.name + dottedIn(pointer, f.value, f.member) + below, Message: message})
 }
 
 func (f *findings) sorted() []Issue {
@@ -189,11 +229,11 @@ func (f *findings) variantsOf(v map[string]any, path string) bool {
 	sort.Strings(keys)
 	a, b, found := call.CaseVariant(keys)
 	if found {
-		f.issues = append(f.issues, Issue{
-			Pointer:   f.name + dottedIn(path, f.value),
-			Message:   fmt.Sprintf("keys %s and %s differ only in case", quoted(a), quoted(b)),
-			Malformed: true,
-		})
+		message := fmt.Sprintf("keys %s and %s differ only in case", quoted(a), quoted(b))
+		if f.foreign {
+			message = "two keys differ only in case"
+		}
+		f.issues = append(f.issues, Issue{Pointer: f.name + dottedIn(path, f.value, f.member), Message: message, Malformed: true})
 	}
 	return found
 }

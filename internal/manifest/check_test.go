@@ -179,7 +179,7 @@ func TestCheckOutput(t *testing.T) {
 	}{
 		{"fits", map[string]any{"path": "a", "size": int64(3)}, "[]"},
 		{"nil", nil, "[output.path: field is required]"},
-		{"extra", map[string]any{"path": "a", "secret": 1}, `[output.secret: unknown field (known: "path", "rows", "size")]`},
+		{"extra", map[string]any{"path": "a", "secret": 1}, `[output.*: unknown field (known: "path", "rows", "size")]`},
 		{"typed rows", map[string]any{"path": "a", "rows": []map[string]int{{"n": 1}}}, "[]"},
 		{"typed rows that do not fit", map[string]any{"path": "a", "rows": []map[string]string{{"n": "1"}}}, "[output.rows[0].n: must be an integer, not a string]"},
 		{"odd number types", map[string]any{"path": "a", "size": uint16(3)}, "[]"},
@@ -195,5 +195,64 @@ func TestCheckOutput(t *testing.T) {
 	}
 	if got := (&Tool{}).CheckOutput(map[string]any{"x": 1}); got != nil {
 		t.Errorf("a tool without output schema: %v", got)
+	}
+}
+
+// What is said of an output repeats nothing of it: no value, and no key but those
+// that the schema names. All of it is recorded.
+func TestOutputIsNotRepeated(t *testing.T) {
+	const jane = "Jane Roe 555-1234"
+	for _, c := range []struct{ schema, out, want string }{
+		{`"additionalProperties":false`, `{"Jane Roe 555-1234":1}`, "output.*: unknown field"},
+		{`"additionalProperties":false,"properties":{"n":{}}`, `{"Jane Roe 555-1234":1,"jane roe 555-1234":2}`, `output: two keys differ only in case`},
+		{`"unevaluatedProperties":false`, `{"Jane Roe 555-1234":1}`, "output.*: "},
+		{`"additionalProperties":{"type":"string"}`, `{"Jane Roe 555-1234":1}`, "output.*: must be a string, not a number"},
+		{`"patternProperties":{"^J":{"type":"object","properties":{"n":{"type":"array","items":{"type":"string"}}}}}`, `{"Jane Roe 555-1234":{"n":["a",1]}}`, "output.*.n[1]: must be a string"},
+		{`"properties":{"list":{"items":{"additionalProperties":{"enum":["a"]}}}}`, `{"list":[{"Jane Roe 555-1234":"Jane Roe 555-1234"}]}`, `output.list[0].*: must be one of "a"`},
+		{`"propertyNames":{"pattern":"^[a-z]$"}`, `{"Jane Roe 555-1234":1}`, "the field's name must match"},
+		{`"propertyNames":{"enum":["a"]}`, `{"Jane Roe 555-1234":1}`, "the field's name must be one of"},
+		{`"properties":{"s":{"enum":["a","b"]}}`, `{"s":"Jane Roe 555-1234"}`, `output.s: must be one of "a", "b"`},
+		{`"properties":{"s":{"const":"a"}}`, `{"s":"Jane Roe 555-1234"}`, `output.s: must be "a"`},
+		{`"properties":{"s":{"pattern":"^a$"}}`, `{"s":"Jane Roe 555-1234"}`, `output.s: must match the pattern`},
+		{`"properties":{"s":{"format":"date"}}`, `{"s":"Jane Roe 555-1234"}`, `output.s: must be a valid date`},
+		{`"properties":{"s":{"not":{"const":"Jane"}}}`, `{"s":"Jane"}`, `output.s: has a form that is not allowed`},
+		{`"properties":{"s":{"uniqueItems":true}}`, `{"s":["Jane Roe 555-1234","Jane Roe 555-1234"]}`, `output.s: must not hold an item twice`},
+		{`"properties":{"s":{"anyOf":[{"const":1},{"type":"object","additionalProperties":false}]}}`, `{"s":{"Jane Roe 555-1234":1}}`, `output.s`},
+		{`"dependentRequired":{"a":["b"]}`, `{"a":"Jane Roe 555-1234"}`, `output.b: field is required`},
+		{`"maxProperties":1`, `{"Jane Roe 555-1234":1,"b":2}`, `at most 1 field`},
+	} {
+		tool := load(t, "tools.json", `{"schema_version":1,"tools":{"p":{"operation":"compute","handler":"exec:p","output_schema":{"type":"object",`+c.schema+`}}}}`).Tools["p"]
+		var out map[string]any
+		if err := json.Unmarshal([]byte(c.out), &out); err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range []string{fmt.Sprint(tool.CheckOutput(out)), fmt.Sprint(CheckArtifact(tool.Output.JSON(), []byte(c.out)))} {
+			want := c.want
+			if strings.HasPrefix(got, "[content") {
+				want = strings.ReplaceAll(want, "output", "content")
+			}
+			if !strings.Contains(got, want) || strings.Contains(got, jane) || strings.Contains(got, "Roe") {
+				t.Errorf("%s of %s:\n got %s\nwant %s", c.out, c.schema, got, want)
+			}
+		}
+	}
+}
+
+func TestDeclares(t *testing.T) {
+	for schema, want := range map[string]bool{
+		`{"type":"object"}`: false,
+		`{"type":"object","additionalProperties":{"type":"integer"}}`:                false,
+		`{"type":"object","patternProperties":{"^n$":{}}}`:                           false,
+		`{"type":"object","properties":{"m":{"properties":{"n":{}}}}}`:               false,
+		`{"type":"object","properties":{"n":{"type":"integer"}}}`:                    true,
+		`{"type":"object","$ref":"#/$defs/d","$defs":{"d":{"properties":{"n":{}}}}}`: true,
+	} {
+		tool := load(t, "tools.json", `{"schema_version":1,"tools":{"p":{"operation":"compute","handler":"exec:p","output_schema":`+schema+`}}}`).Tools["p"]
+		if got := tool.Declares("n"); got != want {
+			t.Errorf("%s: %v", schema, got)
+		}
+	}
+	if (&Tool{}).Declares("n") {
+		t.Error("a tool without output schema declares")
 	}
 }

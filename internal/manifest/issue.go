@@ -148,7 +148,7 @@ func (f *findings) leaf(fail failure) {
 		object, _ := lookup(f.value, steps(fail.at)).(map[string]any)
 		for name := range object {
 			if undeclared(name, fail.around) {
-				f.add(fail.at, member(name), unknownField(name, fail.around))
+				f.add(fail.at, f.member(name), unknownField(name, fail.around))
 			}
 		}
 	case "":

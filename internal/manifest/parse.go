@@ -107,7 +107,11 @@ func parseJSON(data []byte, at place) (*node, error) {
 	if err := json.Unmarshal(data, &raw); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			return nil, &syntaxError{line: lineAt(data, syntax.Offset-1), cause: "not valid JSON: " + printable(syntax.Error())}
+			broken := &syntaxError{line: lineAt(data, syntax.Offset-1), cause: "not valid JSON"}
+			if !at.foreign {
+				broken.cause += ": " + printable(syntax.Error())
+			}
+			return nil, broken
 		}
 		return nil, &syntaxError{line: 1, cause: "not valid JSON"}
 	}
@@ -213,7 +217,7 @@ func (r *jsonReader) text(s string) string {
 // an error, is a problem.
 func (n *node) set(f field, at place) {
 	if first, twice := n.lines[f.name]; twice {
-		at.add(f.line, "", "key %s appears twice, first in line %d", quoted(f.name), first)
+		at.add(f.line, "", "%s appears twice, first in line %d", at.key(f.name), first)
 		return
 	}
 	if n.lines == nil {
@@ -221,7 +225,7 @@ func (n *node) set(f field, at place) {
 	}
 	n.lines[f.name] = f.line
 	if strings.ContainsFunc(f.name, isControl) {
-		at.add(f.line, "", "key %s holds a control character", quoted(f.name))
+		at.add(f.line, "", "%s holds a control character", at.key(f.name))
 	}
 	n.fields = append(n.fields, f)
 }

@@ -2,18 +2,19 @@ package manifest
 
 import (
 	"net/url"
-	"strconv"
 	"strings"
+
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 // dotted turns a JSON pointer, as the schema library escapes it, into the form
 // of messages: "/items/3/a b" → `.items[3]["a b"]`. Digits are always an index
 // here; dottedIn knows better where it has the value.
-func dotted(pointer string) string { return dottedIn(pointer, nil) }
+func dotted(pointer string) string { return dottedIn(pointer, nil, member) }
 
 // dottedIn is dotted with the value that the pointer goes into: digits are an
-// index only in a list.
-func dottedIn(pointer string, value any) string {
+// index only in a list. member names a step into an object.
+func dottedIn(pointer string, value any, member func(string) string) string {
 	if pointer == "" {
 		return ""
 	}
@@ -82,7 +83,7 @@ func member(name string) string {
 	if plain {
 		return "." + name
 	}
-	return "[" + strconv.Quote(cut(name)) + "]"
+	return "[" + glyph.Quote(cut(name)) + "]"
 }
 
 // lookup follows steps into decoded JSON; nil when they lead nowhere.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 // Problem is one thing that is wrong with a manifest.
@@ -53,6 +55,15 @@ type place struct {
 	problems *problems
 	file     string
 	subject  string // `tool "read_file": `, or ""
+	foreign  bool   // nothing of the file may be repeated
+}
+
+// key is a key as a problem names it.
+func (p place) key(name string) string {
+	if p.foreign {
+		return "a key"
+	}
+	return "key " + quoted(name)
 }
 
 func (p place) add(line int, fix, format string, args ...any) {
@@ -64,8 +75,8 @@ func (p place) add(line int, fix, format string, args ...any) {
 // foreignCut is how much of a text from outside an error shows.
 const foreignCut = 200
 
-// quoted is %q of at most foreignCut bytes of s.
-func quoted(s string) string { return fmt.Sprintf("%q", cut(s)) }
+// quoted is at most foreignCut bytes of s, in quotes.
+func quoted(s string) string { return glyph.Quote(cut(s)) }
 
 // printable is s without anything that could disturb a terminal, cut.
 func printable(s string) string {

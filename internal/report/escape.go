@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 // Escape makes text safe to print on one line of a terminal: control
@@ -50,13 +52,6 @@ func plain(text string) bool {
 	return true
 }
 
-// shown tells whether a rune can be seen and leaves its neighbours alone.
-// Variation selectors, tags and fillers are marks or letters that show nothing.
-func shown(r rune) bool {
-	switch {
-	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0000 && r <= 0xe0fff,
-		r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == 0xffa0:
-		return false
-	}
-	return r == ' ' || unicode.IsPrint(r)
-}
+// shown tells whether a rune can be seen in a line and told from its neighbours: a
+// space that is none of the keyboard's is not.
+func shown(r rune) bool { return r == ' ' || unicode.IsPrint(r) && glyph.Shows(r) }

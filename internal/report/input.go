@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 // Input is what policy judged, for `opa eval -i` and for tests: one indented
@@ -24,5 +26,5 @@ func Input(results []Result, single bool) ([]byte, error) {
 		}
 		out.WriteByte('\n')
 	}
-	return escapeJSON(out.Bytes()), nil
+	return glyph.JSON(out.Bytes(), hidden), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 // JSON is the results as one indented document with a final newline: the object
@@ -116,29 +117,7 @@ func encode(v any, prefix, indent string) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("write report: %w", err)
 	}
-	return escapeJSON(buf.Bytes()), nil
-}
-
-// escapeJSON replaces in JSON text every rune that cannot be seen by its \u
-// escape. Outside strings JSON has none of them but the blanks it is laid out
-// with, so this never changes what the text means.
-func escapeJSON(text []byte) []byte {
-	if !bytes.ContainsFunc(text, hidden) {
-		return text
-	}
-	out := make([]byte, 0, len(text)+64)
-	for _, r := range string(text) {
-		switch {
-		case !hidden(r):
-			out = append(out, string(r)...)
-		case r < 0x10000:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		default:
-			r -= 0x10000
-			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		}
-	}
-	return out
+	return glyph.JSON(buf.Bytes(), hidden), nil
 }
 
 func hidden(r rune) bool { return r != '\n' && r != '\ufffd' && !shown(r) }

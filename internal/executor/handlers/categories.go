@@ -58,7 +58,7 @@ func runCountCategories(ctx context.Context, g *Grant) (Result, error) {
 func countIn(ctx context.Context, f *csvFile, g *Grant) (Result, error) {
 	rules, err := g.rules(f.columns)
 	if err != nil {
-		return Result{}, failed("read rules: %v", err)
+		return Result{}, failedReading("read rules", err)
 	}
 	mode := countFirst
 	if given := g.text("mode"); given != "" {

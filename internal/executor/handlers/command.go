@@ -70,7 +70,7 @@ func runCommand(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
 	text := out.both.String()
 	if err := interrupted(ctx, end, output); err != nil {
 		e := typed("run_tests", err)
-		e.Observation = text
+		e.Observation, e.Truncated = text, truncated
 		return Result{}, e
 	}
 	return Result{Output: output, Truncated: truncated, Observation: commandText(end, output, text)}, nil

@@ -82,7 +82,7 @@ func openCSV(ctx context.Context, g *Grant) (*csvFile, error) {
 	}
 	t, err := openTable(read.data, comma, read.over)
 	if err != nil {
-		return nil, failed("read CSV: %v", err)
+		return nil, failedReading("read CSV", err)
 	}
 	return &csvFile{table: t, path: label, size: read.size, over: read.over}, nil
 }

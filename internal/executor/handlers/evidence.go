@@ -90,7 +90,7 @@ func runExtractEvidence(ctx context.Context, g *Grant) (Result, error) {
 func extractFrom(ctx context.Context, f *csvFile, g *Grant) (Result, error) {
 	c, err := g.collector(f.columns)
 	if err != nil {
-		return Result{}, failed("read rules: %v", err)
+		return Result{}, failedReading("read rules", err)
 	}
 	number, cells := 0, newRow(len(f.columns))
 	for line, values := range f.rows {

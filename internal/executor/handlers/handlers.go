@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/runlens/runlens/internal/manifest"
@@ -137,9 +138,11 @@ const (
 // Error is a handler that did not work. The zero Error is a handler_failed.
 type Error struct {
 	Code        string         // one of the codes above
-	Message     string         // holds no argument values
+	Message     string         // holds no argument values, and no text of a program's
+	Recorded    string         // Message without what the tool has read; "" where it quotes nothing
 	Output      map[string]any // what was printed so far; nil when the handler prints nothing
 	Observation string         // Output as text for the model, uncut; "" stands for Output as JSON
+	Truncated   bool           // more was printed than Output holds
 	Written     []Written      // what was put in place before it failed, and is there
 	Abandoned   bool           // it had not come back: what it does may still be done
 }
@@ -222,6 +225,34 @@ func schema(properties map[string]any, optional ...string) json.RawMessage {
 		panic(err) // the properties are literals of this package
 	}
 	return data
+}
+
+// quoting is an error that quotes what was read; plain says the same without.
+type quoting struct{ text, plain string }
+
+func (q quoting) Error() string { return q.text }
+
+// failedReading is failed for an error that may quote what was read.
+func failedReading(what string, err error) *Error {
+	e := failed("%s: %v", what, err)
+	if plain := unquoted(err); plain != err.Error() {
+		e.Recorded = what + ": " + plain
+	}
+	return e
+}
+
+func unquoted(err error) string {
+	switch e := err.(type) {
+	case quoting:
+		return e.plain
+	case interface{ Unwrap() []error }:
+		lines := []string{}
+		for _, one := range e.Unwrap() {
+			lines = append(lines, unquoted(one))
+		}
+		return strings.Join(lines, "\n")
+	}
+	return err.Error()
 }
 
 func contains(list []string, s string) bool {

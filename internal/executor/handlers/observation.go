@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 // Observation is the text that a model gets to see of a result: the handler's
-// own, else its output as JSON. Control characters, terminal escapes, invalid
-// UTF-8, and the characters that reorder or hide text are spelt out. Text over
-// limit bytes keeps its head and its tail, with a mark between that says how
-// much is missing; cut says so too. The mark comes on top of limit; limit ≤ 0
-// leaves the mark alone.
+// own, else its output as JSON, in which the same holds by JSON's own escapes.
+// Control characters, terminal escapes, invalid UTF-8, and the characters that
+// reorder text or show nothing are spelt out. Text over limit bytes keeps its head
+// and its tail, with a mark between that says how much is missing; cut says so too.
+// The mark comes on top of limit; limit ≤ 0 leaves the mark alone.
 func Observation(res Result, limit int) (text string, cut bool) {
 	text = res.Observation
 	if text == "" && res.Output != nil {
@@ -29,20 +31,20 @@ func outputText(output any) string {
 	if err := enc.Encode(output); err != nil {
 		return fmt.Sprintf("(output that is not JSON: %T)", err)
 	}
-	return strings.TrimSuffix(buf.String(), "\n")
+	return string(glyph.JSON(bytes.TrimSuffix(buf.Bytes(), []byte("\n")), glyph.Hidden))
 }
 
 // preview keeps two thirds of the limit from the head and the rest from the
 // tail, whole characters both. A line of a transcript that the cut goes through is
-// taken up with its label.
+// taken up with its label; of a label all is kept or nothing.
 func preview(text string, limit int) (string, bool) {
 	if len(text) <= limit {
 		return text, false
 	}
 	limit = max(limit, 0)
-	head := text[:wholeHead(text, limit-limit/3)]
-	rest := wholeTail(text, len(text)-limit/3)
-	return head + cutMark(int64(rest-len(head)), int64(len(text))) + takeUp(text, rest), true
+	head := leaveOff(text, wholeHead(text, limit-limit/3))
+	label, rest := takeUp(text, head, wholeTail(text, len(text)-limit/3))
+	return text[:head] + cutMark(int64(rest-head), int64(len(text))) + label + text[rest:], true
 }
 
 // cutMark stands where text was taken out.
@@ -72,7 +74,8 @@ func wholeTail(text string, n int) int {
 	return n
 }
 
-// visible spells out what a terminal would obey or a reader would not see.
+// visible spells out what a terminal would obey or a reader would not see; joiners
+// and selectors, too, though some scripts and emoji are told by them.
 // Tabs, line feeds and CR LF (which becomes LF) stay as they are.
 func visible(text string) string {
 	if plain(text) {
@@ -90,7 +93,7 @@ func visible(text string) string {
 			b.WriteRune(r)
 		case r < 0x20 || r == 0x7f:
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case deceives(r):
+		case !glyph.Shows(r):
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		default:
 			b.WriteRune(r)
@@ -106,27 +109,6 @@ func plain(text string) bool {
 		if c := text[i]; c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
 			return false
 		}
-	}
-	return true
-}
-
-// deceives names the characters that act on a terminal (C1), end a line in some
-// places and not in others, reorder what is read (bidirectional controls) or carry
-// text that nobody sees (tags, annotations). Joiners
-// and variation selectors are left alone: real scripts and emoji need them.
-func deceives(r rune) bool {
-	switch {
-	case r >= 0x80 && r <= 0x9f:
-	case r == 0x200e || r == 0x200f || r == 0x061c:
-	case r >= 0x202a && r <= 0x202e:
-	case r >= 0x2066 && r <= 0x2069:
-	case r == 0x2028 || r == 0x2029: // some show these as the ends of lines
-	case r >= 0x206a && r <= 0x206f:
-	case r >= 0xfff9 && r <= 0xfffb:
-	case r == 0xfeff:
-	case r >= 0xe0000 && r <= 0xe007f:
-	default:
-		return false
 	}
 	return true
 }

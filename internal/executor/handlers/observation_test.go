@@ -1,9 +1,13 @@
 package handlers
 
 import (
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 func TestObservation(t *testing.T) {
@@ -28,7 +32,12 @@ func TestObservation(t *testing.T) {
 		{"invalid UTF-8", Result{Observation: "a\xff\xc3"}, 100, `a\xff\xc3`, false},
 		{"reordering", Result{Observation: "a\u202eb\u2066c"}, 100, `a\u{202e}b\u{2066}c`, false},
 		{"hidden", Result{Observation: "a\U000e0041b"}, 100, `a\u{e0041}b`, false},
-		{"real scripts", Result{Observation: "می\u200cخواهم 👩\u200d💻 é\t1\n"}, 100, "می\u200cخواهم 👩\u200d💻 é\t1\n", false},
+		{"real scripts", Result{Observation: "میخواهم 👩💻 é 漢字\u3000かな 한 e\u0301\t1\n"}, 100, "میخواهم 👩💻 é 漢字\u3000かな 한 e\u0301\t1\n", false},
+		{"joiners", Result{Observation: "می\u200cخواهم 👩\u200d💻"}, 100, `می\u{200c}خواهم 👩\u{200d}💻`, false},
+		{"selectors", Result{Observation: "❤\ufe0f\u180b\U000e0100"}, 100, `❤\u{fe0f}\u{180b}\u{e0100}`, false},
+		{"shown as nothing", Result{Observation: "a\u034fb\u115f\u3164\uffa0\u17b4c"}, 100, `a\u{34f}b\u{115f}\u{3164}\u{ffa0}\u{17b4}c`, false},
+		{"private, or none", Result{Observation: "\ue000\ufdd0\U0001fffe\U0010ffff"}, 100, `\u{e000}\u{fdd0}\u{1fffe}\u{10ffff}`, false},
+		{"escapes in output", Result{Output: map[string]any{"k\u202e": "\x1b[2J\u009b\x7f\u2066\U000e0041é"}}, 100, `{"k\u202e":"\u001b[2J\u009b\u007f\u2066\udb40\udc41é"}`, false},
 		{"line ends", Result{Observation: "a\r\nb\rc"}, 100, "a\nb" + `\x0d` + "c", false},
 		{"output that is no JSON", Result{Output: map[string]any{"f": func() {}}}, 200, "(output that is not JSON: *json.UnsupportedTypeError)", false},
 	} {
@@ -92,5 +101,18 @@ func checkCapture(t *testing.T, in string, limit, piece int) {
 	_, tail, found := strings.Cut(rest, " …]\n")
 	if !found || !strings.HasPrefix(in, head) || !strings.HasSuffix(in, tail) || len(head)+len(tail) > max(limit, 2) || len(head)+len(tail)+2 < max(limit, 2)-1 {
 		t.Fatalf("limit %d, piece %d: head %q, tail %q of %q", limit, piece, head, tail, in)
+	}
+}
+
+// What is told of an output is JSON that means the output.
+func TestObservationIsJSON(t *testing.T) {
+	in := map[string]any{"\u202ekey": []any{"\u0085", "\u200b\ufeff", map[string]any{"\U000e0041": "\u2028\x1b"}}, "漢": "é\u3000"}
+	text, _ := Observation(Result{Output: in}, 1000)
+	var out map[string]any
+	if err := json.Unmarshal([]byte(text), &out); err != nil || !reflect.DeepEqual(in, out) || !strings.Contains(text, "漢") {
+		t.Errorf("%v: %q", err, text)
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return !glyph.Shows(r) }) {
+		t.Errorf("something hidden came through: %q", text)
 	}
 }

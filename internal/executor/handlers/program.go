@@ -57,9 +57,11 @@ func runProgram(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
 	if err != nil {
 		return Result{}, objectError("run program", err) // it never started
 	}
-	printed := describeProgram(end, stdout, stderr)
+	printed, cut := describeProgram(end, stdout, stderr)
 	if err := interrupted(ctx, end, printed); err != nil {
-		return Result{}, err
+		e := *typed("exec", err)
+		e.Truncated = cut
+		return Result{}, &e
 	}
 	output, err := stdout.read(end)
 	if err == nil && g.Fits != nil {
@@ -67,13 +69,13 @@ func runProgram(ctx context.Context, g *Grant, s *supervisor) (Result, error) {
 	}
 	if err != nil {
 		e := *typed("exec", err)
-		e.Output = printed
+		e.Output, e.Truncated = printed, cut
 		return Result{}, &e
 	}
 	written, err := handed.putInPlace(ctx)
 	if err != nil {
 		e := *typed("exec", err)
-		e.Output, e.Written = printed, written
+		e.Output, e.Truncated, e.Written = printed, cut, written
 		return Result{}, &e
 	}
 	return Result{Output: output, Written: written}, nil
@@ -107,16 +109,17 @@ func (a *answer) read(end ending) (map[string]any, error) {
 	}
 	output, err := call.Object(a.whole.Bytes(), "answer")
 	if err != nil {
-		return nil, failed("run program: it did not answer with one JSON object on stdout: %s", visible(err.Error()))
+		return nil, failed("run program: it did not answer with one JSON object on stdout: %v", err)
 	}
 	return output, nil
 }
 
-// describeProgram is what is told of a program that did not answer as it should.
-func describeProgram(end ending, stdout *answer, stderr *capture) map[string]any {
-	out, _, _ := stdout.text()
-	err, _, _ := stderr.text()
-	return map[string]any{"exit_code": end.exit, "signal": end.signal, "stdout": out, "stderr": err}
+// describeProgram is what is told of a program that did not answer as it should, and
+// whether it printed more than that.
+func describeProgram(end ending, stdout *answer, stderr *capture) (output map[string]any, cut bool) {
+	out, _, outCut := stdout.text()
+	err, _, errCut := stderr.text()
+	return map[string]any{"exit_code": end.exit, "signal": end.signal, "stdout": out, "stderr": err}, outCut || errCut
 }
 
 // question is what a program reads on stdin.

@@ -250,5 +250,6 @@ func findColumn(name, argument string, columns []string) (int, error) {
 	case len(columns) > shown:
 		list = append(list, "…")
 	}
-	return 0, fmt.Errorf("%s: the file has no such column; it has %s", argument, strings.Join(list, ", "))
+	plain := argument + ": the file has no such column"
+	return 0, quoting{plain + "; it has " + strings.Join(list, ", "), plain}
 }

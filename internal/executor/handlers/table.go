@@ -108,7 +108,8 @@ func readHeader(r *csv.Reader, header []string) ([]string, error) {
 		case strings.TrimSpace(name) == "":
 			wrong = append(wrong, fmt.Errorf("line %d: column %d has no name", line, i+1))
 		case again:
-			wrong = append(wrong, fmt.Errorf("line %d: columns %d and %d are both named %q", line, earlier, i+1, clip(name)))
+			plain := fmt.Sprintf("line %d: columns %d and %d have the same name", line, earlier, i+1)
+			wrong = append(wrong, quoting{fmt.Sprintf("line %d: columns %d and %d are both named %q", line, earlier, i+1, clip(name)), plain})
 		default:
 			first[columns[i]] = i + 1
 		}

@@ -148,20 +148,38 @@ func (w *labelling) finish() {
 	w.open = false
 }
 
-// takeUp is text from i on, with the label that it needs when that is in the middle
-// of a line of a transcript.
-func takeUp(text string, i int) string {
-	begin := strings.LastIndexByte(text[:i], '\n') + 1
+// leaveOff is where text ends that is cut at i: before a label of which nothing
+// would follow.
+func leaveOff(text string, i int) int {
+	if begin, _ := labelAt(text, i); begin >= 0 && i-begin <= labelSize {
+		return begin
+	}
+	return i
+}
+
+// takeUp is where text goes on that is cut from head to i, and the label that it
+// needs when that is in the middle of a line of a transcript.
+func takeUp(text string, head, i int) (label string, rest int) {
+	begin, more := labelAt(text, i)
+	switch {
+	case begin < 0 || begin == i:
+		return "", i
+	case i-begin >= labelSize:
+		return more, i
+	case begin > head:
+		return "", begin
+	}
+	return more, begin + labelSize // else nothing would be missing
+}
+
+// labelAt is where the line begins that i is in, and the label that it goes on
+// with; -1 when it has none.
+func labelAt(text string, i int) (begin int, more string) {
+	begin = strings.LastIndexByte(text[:i], '\n') + 1
 	for _, pair := range labels {
-		for _, label := range pair {
-			switch {
-			case begin == i || !strings.HasPrefix(text[begin:], label):
-			case i-begin < labelSize:
-				return text[begin:]
-			default:
-				return pair[1] + text[i:]
-			}
+		if strings.HasPrefix(text[begin:], pair[0]) || strings.HasPrefix(text[begin:], pair[1]) {
+			return begin, pair[1]
 		}
 	}
-	return text[i:]
+	return -1, ""
 }

@@ -13,6 +13,7 @@ import (
 
 	vendor "github.com/openai/openai-go/v3"
 
+	"github.com/runlens/runlens/internal/glyph"
 	"github.com/runlens/runlens/internal/loop/provider"
 )
 
@@ -105,7 +106,7 @@ func readMessage(raw []byte) (*message, error) {
 	seen := map[string]bool{}
 	for _, x := range list {
 		if seen[x.key] {
-			return nil, fmt.Errorf("key %s is there twice", strconv.Quote(cut(x.key)))
+			return nil, fmt.Errorf("key %s is there twice", glyph.Quote(cut(x.key)))
 		}
 		seen[x.key] = true
 		for _, k := range known {
@@ -197,7 +198,7 @@ func settle(raw []byte, list []member, taken map[string]bool) ([]byte, string) {
 
 // sound tells whether an id can be a call_id.
 func sound(id string) bool {
-	return id != "" && len(id) <= 256 && !strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == utf8.RuneError || !strconv.IsPrint(r) })
+	return id != "" && len(id) <= 256 && !strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == utf8.RuneError || !strconv.IsPrint(r) || !glyph.Shows(r) })
 }
 
 // fresh makes an id of nine letters and digits, the one form that every server

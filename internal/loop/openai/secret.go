@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 // secret is the key. Everything a server sends may hold it, whole or in part.
@@ -45,7 +47,7 @@ func (s secret) scrub(text string) string {
 
 // quoted is a foreign text as an error shows it: without the key, cut, escaped.
 func (s secret) quoted(text string) string {
-	return strconv.Quote(cut(s.scrub(text[:min(len(text), maxHead)])))
+	return glyph.Quote(cut(s.scrub(text[:min(len(text), maxHead)])))
 }
 
 // plain is quoted for a text that is mostly ours: in quotes only when it holds
@@ -53,8 +55,8 @@ func (s secret) quoted(text string) string {
 func (s secret) plain(text string) string {
 	text = cut(s.scrub(text[:min(len(text), maxHead)]))
 	for _, r := range text {
-		if !strconv.IsPrint(r) || r == utf8.RuneError {
-			return strconv.Quote(text)
+		if !strconv.IsPrint(r) || !glyph.Shows(r) || r == utf8.RuneError {
+			return glyph.Quote(text)
 		}
 	}
 	return text

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/runlens/runlens/internal/glyph"
 )
 
 // Program is a program that answers for a model.
@@ -295,8 +297,8 @@ func safe(text string) string {
 		text = text[:end] + "…"
 	}
 	for _, r := range text {
-		if !strconv.IsPrint(r) || r == utf8.RuneError {
-			return strconv.Quote(text)
+		if !strconv.IsPrint(r) || !glyph.Shows(r) || r == utf8.RuneError {
+			return glyph.Quote(text)
 		}
 	}
 	return text

@@ -100,7 +100,8 @@ func (p *proposal) openRoots(c *handlers.Confinement) error {
 		}
 	}
 	c.Hidden = p.x.hidden(c.Roots, places)
-	return nil
+	c.Objects, err = p.run.otherNames()
+	return err
 }
 
 func inPlace(o *resolve.Object, places []string) bool {
@@ -131,7 +132,21 @@ func (p *proposal) openFolders(c *handlers.Confinement) error {
 		}
 	}
 	c.Hidden = p.x.hidden(c.Roots, places)
-	return nil
+	if len(c.Roots) > 0 {
+		c.Objects, err = p.run.otherNames()
+	}
+	return err
+}
+
+// otherNames are the files that a program must not reach under another name either:
+// those that calls are judged by, keys, and the record of its run. A tool's program
+// may be read.
+func (r *run) otherNames() (list []sandbox.Object, err error) {
+	found, err := r.x.resolver.Linked(r.dir, artifactsDir)
+	for _, f := range found {
+		list = append(list, sandbox.Object{Dev: f.Dev, Ino: f.Ino, Readable: f.Class == facts.ProtectedHandler})
+	}
+	return list, err
 }
 
 // confinedRoots are the roots that a program of the run gets, each path once, and

@@ -13,10 +13,11 @@ import (
 
 // Confinement is all that a command sees and may change under the sandbox "full".
 type Confinement struct {
-	Roots  []Root
-	Hidden []string      // protected places that the roots hold
-	Names  sandbox.Names // kept from it wherever they are
-	Begin  *sandbox.Launcher
+	Roots   []Root
+	Hidden  []string         // protected places that the roots hold
+	Names   sandbox.Names    // kept from it wherever they are
+	Objects []sandbox.Object // kept from it by whatever name
+	Begin   *sandbox.Launcher
 
 	Limits   sandbox.Limits
 	Loopback bool   // a private one
@@ -77,7 +78,7 @@ func startConfined(ctx context.Context, g *Grant, outputs *pipes) (*sandbox.Chil
 	spec := sandbox.Spec{
 		Program: h.file(g.Executable), Argv: g.Argv, Env: g.Env,
 		Dir:    sandbox.Root{Path: g.Dir.Path(), Handle: h.file(g.Dir)},
-		Hidden: c.Hidden, Names: c.Names, Limits: c.Limits, Loopback: c.Loopback,
+		Hidden: c.Hidden, Names: c.Names, Objects: c.Objects, Limits: c.Limits, Loopback: c.Loopback,
 		Stdout: outputs.write[0], Stderr: outputs.write[1],
 	}
 	if g.handed != nil {

@@ -85,6 +85,8 @@ func (s *stage) limit() error {
 		{"processes", unix.RLIMIT_NPROC, int64(l.Processes + len(threads))},
 		{"locked memory", unix.RLIMIT_MEMLOCK, 8 << 20},
 		{"message queues", unix.RLIMIT_MSGQUEUE, 0},
+		{"real-time priority", unix.RLIMIT_RTPRIO, 0},
+		{"niceness", unix.RLIMIT_NICE, 0},
 	}
 	for _, limit := range limits {
 		if err := setLimit(limit.name, limit.which, limit.value); err != nil {

@@ -109,6 +109,10 @@ func Forks(pid int) bool {
 // newForker starts the forker, as any process is started: it has no namespaces of
 // its own, so nothing is copied.
 func newForker(stage string) (*forker, error) {
+	if len(os.Args) > 0 && (os.Args[0] == forkerName || os.Args[0] == firstName) {
+		// It would start itself, and that again.
+		return nil, &Error{Kind: ErrUnavailable, Step: "start the forker", Note: "the executable does not call Init"}
+	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, unavailable("make a socket pair", err)

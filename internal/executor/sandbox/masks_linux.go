@@ -27,7 +27,8 @@ type masker struct {
 	masks        int
 	linked       map[uint64]bool // inode numbers of hidden files that have other names
 	hit          map[[2]uint64]bool
-	searching    bool // for those other names
+	searching    bool                // for those other names
+	objects      map[uint64][]Object // of the order, by inode number
 }
 
 // mask hides what is to be hidden, and closes the root directory for writing.
@@ -37,8 +38,11 @@ type masker struct {
 // directory that can't be looked through is hidden as a whole. A hidden file with
 // more than one name is looked for under the others in a second walk.
 func (s *stage) mask() error {
-	m := &masker{stage: s, left: s.Limits.Entries, linked: map[uint64]bool{}, hit: map[[2]uint64]bool{}}
-	if !s.Names.empty() {
+	m := &masker{stage: s, left: s.Limits.Entries, linked: map[uint64]bool{}, hit: map[[2]uint64]bool{}, objects: map[uint64][]Object{}}
+	for _, o := range s.Objects {
+		m.objects[o.Ino] = append(m.objects[o.Ino], o)
+	}
+	if !s.Names.empty() || len(s.Objects) > 0 {
 		if err := m.walkRoots(); err != nil {
 			return err
 		}
@@ -142,6 +146,8 @@ func (m *masker) walk(fd, depth int) error {
 			folders = append(folders, name)
 		case m.searching && m.linked[ino]:
 			return m.hideOther(fd, name)
+		case !m.searching && m.objects[ino] != nil:
+			return m.hideObject(fd, name, m.objects[ino])
 		}
 		return nil
 	})
@@ -234,6 +240,29 @@ func (m *masker) hideOther(dir int, name string) error {
 		return nil
 	}
 	return m.cover(fd, false)
+}
+
+// hideObject hides an entry that is one of the objects.
+func (m *masker) hideObject(dir int, name string, objects []Object) error {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return gone(err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	var mount unix.Statfs_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return unavailable("hide an entry", err)
+	}
+	if err := unix.Fstatfs(fd, &mount); err != nil {
+		return unavailable("hide an entry", err)
+	}
+	for _, o := range objects {
+		if o.Dev == uint64(st.Dev) && o.Ino == st.Ino && (!o.Readable || mount.Flags&unix.ST_RDONLY == 0) {
+			return m.cover(fd, false)
+		}
+	}
+	return nil
 }
 
 func (m *masker) cover(fd int, folder bool) error {

@@ -7,7 +7,8 @@
 //     list of system directories (read only), a private /tmp and /home, and a /proc
 //     with the sandbox's own processes. Roots come from open handles.
 //   - Secrets: what has a hidden name below a granted root when the program starts
-//     can't be opened, listed, moved or removed, under this name or another.
+//     can't be opened, listed, moved or removed, under this name or another; nor
+//     can a file of Spec.Objects, under any name.
 //   - Network: none, not even loopback, and no socket of any family; a connected
 //     pair within the sandbox is the exception. With Spec.Loopback there are TCP and
 //     UDP on a loopback that nobody else is on, and nothing else.
@@ -66,8 +67,9 @@ type Spec struct {
 	Read  []Root // seen as they are, read only
 	Write []Root // seen as they are
 
-	Hidden []string // paths in the roots, or below /usr, to hide; one that doesn't exist is skipped. A root below one is seen all the same
-	Names  Names    // names to hide, wherever they are below a root
+	Hidden  []string // paths in the roots, or below /usr, to hide; one that doesn't exist is skipped. A root below one is seen all the same
+	Names   Names    // names to hide, wherever they are below a root
+	Objects []Object // files to hide, by whatever name they are below a root
 
 	Stdin, Stdout, Stderr *os.File   // nil: /dev/null
 	Files                 []*os.File // descriptors 3, 4, …
@@ -84,6 +86,12 @@ type Spec struct {
 type Root struct {
 	Path   string
 	Handle *os.File // O_PATH is enough
+}
+
+// Object is a file by what it is, on the host.
+type Object struct {
+	Dev, Ino uint64
+	Readable bool // hidden only where it could be written
 }
 
 // Names tell hidden names from others, by their folded form (see Init). A name
@@ -118,7 +126,7 @@ type Limits struct {
 	Processes    int           // and threads, of the whole sandbox; 512
 	AddressSpace int64         // of each process, in bytes; not limited
 	Temp         int64         // of all temporary files together, in bytes; 256 MiB
-	Entries      int           // directory entries looked at for hidden names; 200,000
+	Entries      int           // directory entries looked at for hidden names and objects; 200,000
 }
 
 func (l Limits) withDefaults() Limits {

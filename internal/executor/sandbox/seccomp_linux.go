@@ -76,7 +76,8 @@ func (f *filter) on(number uint32, then ...bpf.Instruction) {
 //
 // A condition on an argument is "deny unless it is this", over as many bits as
 // the kernel looks at or more. unixSockets lets socket(AF_UNIX) through, loopback
-// those of the internet for streams and datagrams, by TCP and UDP.
+// those of the internet for streams and datagrams, by TCP and UDP. Rules for a
+// kind of object are in seccomp_rules_linux.go.
 func seccompProgram(unixSockets, loopback bool) ([]bpf.RawInstruction, error) {
 	f := filter{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
@@ -92,8 +93,9 @@ func seccompProgram(unixSockets, loopback bool) ([]bpf.RawInstruction, error) {
 	f = append(f, denyAny(slices.Sorted(slices.Values(slices.Concat(denied, archDenied))))...)
 	f.on(unix.SYS_CLONE3, absent)
 	f.on(unix.SYS_OPENAT2, absent)
-	f.on(unix.SYS_SOCKETPAIR, append(denyUnless(0, 0, unix.AF_UNIX), allow)...)
-	f.on(unix.SYS_SOCKET, socketRules(unixSockets, loopback)...)
+	f.on(unix.SYS_SCHED_SETATTR, absent)
+	socketRules(&f, unixSockets, loopback)
+	processRules(&f)
 	f.on(unix.SYS_CLONE, denyBits(0, newNamespace)...)
 	f.on(unix.SYS_IOCTL,
 		bpf.LoadAbsolute{Off: lowHalf(1), Size: 4}, // the kernel takes 32 bits
@@ -101,6 +103,14 @@ func seccompProgram(unixSockets, loopback bool) ([]bpf.RawInstruction, error) {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCLINUX, SkipTrue: 1},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: tiocsetd, SkipTrue: 1},
 		deny,
+		allow,
+	)
+	f.on(unix.SYS_FCNTL,
+		bpf.LoadAbsolute{Off: lowHalf(1), Size: 4}, // the kernel takes 32 bits
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.F_SETLEASE, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.F_SETDELEG, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.F_NOTIFY, SkipTrue: 1},
+		deny, // who opens the file outside would have to wait
 		allow,
 	)
 	f.on(unix.SYS_PERSONALITY,
@@ -137,25 +147,6 @@ func denyAny(numbers []uint32) []bpf.Instruction {
 	return slices.Concat(
 		[]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: numbers[half], SkipTrue: uint8(len(below))}},
 		below, above)
-}
-
-// socketRules are for socket(2).
-func socketRules(unixSockets, loopback bool) (rules []bpf.Instruction) {
-	switch {
-	case unixSockets && loopback:
-		rules = append(denyUnless(0, 0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6), // leaves the family loaded
-			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_UNIX, SkipTrue: 1},
-			allow)
-	case unixSockets:
-		return append(denyUnless(0, 0, unix.AF_UNIX), allow)
-	case loopback:
-		rules = denyUnless(0, 0, unix.AF_INET, unix.AF_INET6)
-	default:
-		return []bpf.Instruction{deny}
-	}
-	rules = append(rules, denyUnless(1, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.SOCK_STREAM, unix.SOCK_DGRAM)...)
-	rules = append(rules, denyUnless(2, 0, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP)...)
-	return append(rules, allow)
 }
 
 // denyUnless lets an argument through that is, but for the ignored bits of its low

@@ -89,7 +89,7 @@ func (h *handover) prepare(spec Spec, probe bool) (err error) {
 	}
 	o := &h.order
 	o.Version, o.Namespaces, o.UID, o.GID = wireVersion, h.self.namespaces, h.self.uid, h.self.gid
-	o.Probe, o.Names, o.Limits, o.UnixSockets, o.Loopback = probe, spec.Names, spec.Limits.withDefaults(), spec.UnixSockets, spec.Loopback
+	o.Probe, o.Names, o.Objects, o.Limits, o.UnixSockets, o.Loopback = probe, spec.Names, spec.Objects, spec.Limits.withDefaults(), spec.UnixSockets, spec.Loopback
 	o.Argv, o.Env = pack(spec.Argv), pack(spec.Env)
 	for _, p := range spec.Hidden {
 		o.Hidden = append(o.Hidden, []byte(p))

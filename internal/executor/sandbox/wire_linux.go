@@ -18,7 +18,7 @@ const (
 
 // wireVersion changes with order: a first process built from other sources than
 // the one that starts it could leave out what it doesn't know.
-const wireVersion = 3
+const wireVersion = 4
 
 // order is what the first process is told, after the descriptors (handRights),
 // which it counts from 1. Text that comes from the host is
@@ -36,12 +36,13 @@ type order struct {
 	Open      []place // opened for reading; after Files
 	Count     int     // descriptors handed over
 
-	Dir    place
-	OwnDir bool     // Dir is in no root
-	Covers [][]byte // of Hidden, those with a root or Dir below; sorted
-	Roots  []place  // sorted by path
-	Hidden [][]byte
-	Names  Names
+	Dir     place
+	OwnDir  bool     // Dir is in no root
+	Covers  [][]byte // of Hidden, those with a root or Dir below; sorted
+	Roots   []place  // sorted by path
+	Hidden  [][]byte
+	Names   Names
+	Objects []Object
 
 	Limits      Limits
 	UnixSockets bool

@@ -106,7 +106,7 @@ func New(cfg Config) (*Executor, error) {
 		}
 	}
 	x.withhold = newWithholder(x.settings)
-	if err := x.checkWriteRoots(); err != nil {
+	if err := errors.Join(x.checkWriteRoots(), x.checkPrograms()); err != nil {
 		return nil, errors.Join(err, resolver.Close())
 	}
 	return x, nil
@@ -159,6 +159,19 @@ func (x *Executor) checkWriteRoots() error {
 					problems = append(problems, fmt.Errorf("%w: tool %q may %s in %q, which is or lies inside a place of class %s: give it another root", ErrPolicyWritable, name, access, root.Declared, class))
 				}
 			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// checkPrograms refuses a set-up in which the program of a tool lies where runs are
+// kept: what programs make of a run lies there, too.
+func (x *Executor) checkPrograms() error {
+	var problems []error
+	for _, name := range x.cfg.Tools.Names {
+		program := x.cfg.Tools.Tools[name].Program
+		if strings.Contains(program, "/") && x.resolver.InRuns(program) {
+			problems = append(problems, fmt.Errorf("%w: tool %q is served by %q, which lies where runs are kept, and programs of a run may write there: move it to another directory", ErrPolicyWritable, name, program))
 		}
 	}
 	return errors.Join(problems...)

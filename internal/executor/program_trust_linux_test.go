@@ -105,6 +105,34 @@ func TestProgramPlaceIsNoWriteRoot(t *testing.T) {
 	}
 }
 
+// A program that lies where runs are kept, by its name, by a link or by where a link
+// leads, keeps RunLens from starting: a program could write it, as an artifact.
+func TestProgramInRuns(t *testing.T) {
+	for program, refused := range map[string]bool{
+		"runs/r/artifacts/p.sh": true, "./runs/p.sh": true, "RUNS/p.sh": true, "tools/out.sh": true, "tools/in.sh": true, "runs/away": true, "kept/x/p.sh": true,
+		"tools/p.sh": false, "runs2/p.sh": false, "later/runs/p.sh": false,
+	} {
+		project := canonical(t)
+		write(t, project, "tools/p.sh", "")
+		must(t, os.MkdirAll(project+"/kept/r/artifacts", 0o755))
+		must(t, os.Mkdir(project+"/later", 0o755))
+		link(t, "kept", project+"/runs")
+		link(t, "../kept/r/artifacts/gone.sh", project+"/tools/out.sh")
+		link(t, "../runs/r/artifacts", project+"/tools/in")
+		link(t, "in/p.sh", project+"/tools/in.sh")
+		link(t, "../tools/p.sh", project+"/kept/away")
+		x, err := newExecutor(t, project, func(c *executor.Config) {
+			c.Tools = tools(t, `{"schema_version":1,"tools":{"p":{"operation":"compute","handler":"exec:`+program+`"}}}`)
+		})
+		if err == nil {
+			must(t, x.Close())
+		}
+		if errors.Is(err, executor.ErrPolicyWritable) != refused || refused && (!strings.Contains(err.Error(), `tool "p" is served by "`) || !strings.Contains(err.Error(), "move it to another directory")) {
+			t.Errorf("%s: %v", program, err)
+		}
+	}
+}
+
 // A directory that the call names shows nothing of what calls are judged by and of
 // the run; one that is such a place is refused.
 func TestProgramSeesNoPlace(t *testing.T) {

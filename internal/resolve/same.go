@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/runlens/runlens/internal/facts"
 )
@@ -23,6 +24,22 @@ func (o *Object) ID() string {
 		}
 	}
 	return ""
+}
+
+// InRuns says whether a path lies where runs are kept, or what it leads to, or a link
+// on the way there: whoever may write in one of those has it in hand. What isn't there
+// counts by its name.
+func (r *Resolver) InRuns(p string) bool {
+	s := r.refresh()
+	in := func(name string) bool {
+		folded := foldEach(nil, segments(name))
+		return slices.ContainsFunc(s.known, func(k known) bool {
+			return k.place.Class == facts.ProtectedRun && k.each() && samePrefix(folded, k.names) == len(k.names)
+		})
+	}
+	linked := false
+	name, _ := r.lead(p, func(link string) { linked = linked || in(link) })
+	return linked || in(name)
 }
 
 // InPlace says whether a root, as facts describe it, is a protected place or

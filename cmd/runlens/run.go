@@ -16,6 +16,7 @@ import (
 
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor"
+	"github.com/runlens/runlens/internal/glyph"
 	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/loop"
 	"github.com/runlens/runlens/internal/loop/provider"
@@ -185,7 +186,8 @@ func inputPaths(given []string) (map[string]string, error) {
 	return paths, together(errs...)
 }
 
-// answers writes results to stdout in the form that was asked for, each at once.
+// answers writes results to stdout in the form that was asked for, each at once. What
+// can't be seen stands as its \u escape.
 func (w *world) answers(c *cli.Context) (func(*executor.ToolResult) error, error) {
 	format, err := oneOf(c, "format", "json", "openai", "anthropic")
 	if err != nil {
@@ -199,7 +201,7 @@ func (w *world) answers(c *cli.Context) (func(*executor.ToolResult) error, error
 		if err != nil {
 			return hinted("", "%w", err)
 		}
-		return w.write(line)
+		return w.write(glyph.JSON(line, glyph.Hidden))
 	}, nil
 }
 

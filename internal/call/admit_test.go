@@ -264,6 +264,17 @@ func TestMalformedText(t *testing.T) {
 	}
 }
 
+// TestHiddenInErrors puts characters that nobody sees into a key that an error names.
+func TestHiddenInErrors(t *testing.T) {
+	for _, c := range []rune{0xad, 0x34f, 0x115f, 0x17b4, 0x180b, 0x200d, 0x2028, 0x202e, 0x3164, 0xe000, 0xfdd0, 0xfe0f, 0xffa0, 0x1d173, 0xe0041, 0xe0100, 0x10ffff} {
+		key := "a" + string(c)
+		_, err := Admit([]byte(ours(`{"` + key + `":1,"` + key + `":2}`)))
+		if err == nil || strings.ContainsRune(err.Error(), c) || !strings.Contains(err.Error(), `arguments["a\`) {
+			t.Errorf("%U: %v", c, err)
+		}
+	}
+}
+
 // TestNoValueInErrors breaks a call at every byte and looks for its secret.
 func TestNoValueInErrors(t *testing.T) {
 	const raw = `{"type":"function","function":{"name":"t","arguments":"{\"password\":[\"hunter2\",{\"a\":\"hunter2\"}]}"}}`

@@ -360,6 +360,24 @@ func TestTally(t *testing.T) {
 	}
 }
 
+// Whatever glyph says can't be seen, doesn't come through, in a line or in JSON.
+func TestHiddenInReports(t *testing.T) {
+	for _, c := range hiddenOnes {
+		r := denied()
+		r.Reasons[0].Message = "a" + string(c) + "b"
+		text, err := report.JSON([]report.Result{r}, true)
+		if err != nil || strings.ContainsRune(string(text), c) || strings.ContainsRune(report.Escape(r.Reasons[0].Message), c) {
+			t.Errorf("%U came through: %v", c, err)
+		}
+	}
+}
+
+// hiddenOnes is one of each kind.
+var hiddenOnes = []rune{
+	0x1b, 0x85, 0xad, 0x34f, 0x600, 0x61c, 0x115f, 0x1160, 0x17b4, 0x180b, 0x180e, 0x180f, 0x200b, 0x200d, 0x2028, 0x202e, 0x2065, 0x2066,
+	0x3164, 0xe000, 0xfdd0, 0xfe0f, 0xfeff, 0xffa0, 0xfff9, 0xffff, 0x1d173, 0xe0041, 0xe0100, 0xe0fff, 0xf0000, 0x10ffff,
+}
+
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"a", "\x1b[0m", "\u202e", "\xff", "é\n"} {
 		f.Add(s)

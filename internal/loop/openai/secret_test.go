@@ -91,6 +91,20 @@ func TestScrub(t *testing.T) {
 	}
 }
 
+func TestHiddenIsQuoted(t *testing.T) {
+	for _, c := range []rune{0x1b, 0xad, 0x34f, 0x115f, 0x17b4, 0x180b, 0x200d, 0x2028, 0x202e, 0x3164, 0xe000, 0xfdd0, 0xfe0f, 0xffa0, 0x1d173, 0xe0041, 0xe0100, 0x10ffff} {
+		text := "a" + string(c)
+		for _, got := range []string{secret("").plain(text), secret("").quoted(text)} {
+			if !strings.HasPrefix(got, `"a\`) || strings.ContainsRune(got, c) {
+				t.Errorf("%U: %q", c, got)
+			}
+		}
+		if sound(text) {
+			t.Errorf("%U: it can be an id", c)
+		}
+	}
+}
+
 func TestCheckURL(t *testing.T) {
 	for _, c := range []struct {
 		base      string

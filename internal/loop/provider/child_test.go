@@ -301,13 +301,13 @@ func TestRefusal(t *testing.T) {
 // for no reader of it. The environment is what was given.
 func TestStderr(t *testing.T) {
 	t.Setenv("SECRET_OF_RUNLENS", "x")
-	p, notes := played(t, "env;out:"+ready+";err:one\n\ntw\x1bo\n"+strings.Repeat("y", 5000)+"\nend;hear;out:"+hi+";err:\nlast;forever")
+	p, notes := played(t, "env;out:"+ready+";err:one\n\ntw\x1bo\ntw\ufe0fo\u3164\n"+strings.Repeat("y", 5000)+"\nend;hear;out:"+hi+";err:\nlast;forever")
 	c := start(t, p)
 	if _, err := c.Next(t.Context(), asked, nil); err != nil {
 		t.Fatal(err)
 	}
 	c.Close()
-	if want := []string{"[]", "one", `"tw\x1bo"`, strings.Repeat("y", 4096), "end", "last"}; !slices.Equal(*notes, want) {
+	if want := []string{"[]", "one", `"tw\x1bo"`, `"tw\ufe0fo\u3164"`, strings.Repeat("y", 4096), "end", "last"}; !slices.Equal(*notes, want) {
 		t.Errorf("notes %.100q, want %.100q", *notes, want)
 	}
 	p, notes = played(t, "out:"+ready+";chat;hear;out:"+hi)

@@ -29,7 +29,7 @@ func TestWayToProgram(t *testing.T) {
 	for _, resolver := range resolvers {
 		project := lay(t, map[string]string{
 			"tools/mine": "", "a/b/bin/tool": "", "links/tool": "-> ../a/b/bin/tool",
-			"hop/dir": "-> ../a/b", "far/tool": "-> ../hop/dir/bin/tool", "up/bin/tool": "-> ../../a/../a/b/bin/./tool",
+			"hop/dir": "-> ../a/b", "far/tool": "-> ../hop/dir/bin/tool", "up/bin/tool": "-> ../../tools/../a/b/bin/./tool",
 		})
 		for _, f := range []string{"tools/mine", "a/b/bin/tool"} {
 			must(t, os.Chmod(filepath.Join(project, f), 0o755))
@@ -153,7 +153,7 @@ func TestProgramReplacedMeanwhile(t *testing.T) {
 	r := open(t, Config{Project: project})
 	o := ask(t, r, facts.Execute, "bin/tool")
 	all := trust{true, true, true}
-	for p, want := range map[string]trust{"bin/tool": {}, "bin/other": all, "bin/gone": all, "bin": all} {
+	for p, want := range map[string]trust{"bin/tool": {}, "bin/other": all, "bin/gone": all, "bin": all, "bin/tool/more": all} {
 		e := r.describeExecutable(o, p)
 		if got := (trust{e.Foreign, e.GroupWritable, e.OtherWritable}); got != want {
 			t.Errorf("%s: %+v, want %+v", p, got, want)

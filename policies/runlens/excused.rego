@@ -43,9 +43,9 @@ _an_inexcusable_command if {
 # All that is wrong with it is where a path of it leads, and of each path it is
 # known whether that is excused.
 _an_excusable_command if {
+	input.command.present == true
 	lib.command_is_spelt_right
 	lib.command_runs_its_targets
-	lib.unclear_argument
 	not input.command.dir == ""
 }
 

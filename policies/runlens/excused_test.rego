@@ -218,6 +218,7 @@ test_argument_outside_that_a_person_is_asked_about if {
 		{"command": {"argv": ["cat", "/srv/other/a.csv"]}},
 		{"command": {"run": ["wc", "data/a.csv"]}},
 		{"command": {"dir": ""}},
+		{"command": {"present": false}},
 		{"targets": [outside, testing.argument("other", {"path": "/srv/other/a.csv"})]},
 		{"targets": [testing.argument("other", {"path": "/srv/other/a.csv"})]},
 		{"targets": []},

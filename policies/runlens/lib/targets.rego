@@ -76,7 +76,6 @@ holds(root, target) if {
 }
 
 holds(root, target) if {
-	target.position > 0
 	startswith(sprintf("%s/", [trim_suffix(target.path, "/")]), root.prefix)
 	target.access in root.access
 	_names_root(root, target)

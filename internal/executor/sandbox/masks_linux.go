@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"strings"
+	"path"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,6 +64,9 @@ func (s *stage) mask() error {
 	if err := s.closeCovers(); err != nil {
 		return err
 	}
+	if err := s.closePins(); err != nil {
+		return err
+	}
 	attr := unix.MountAttr{Attr_set: quiet | unix.MOUNT_ATTR_RDONLY} // of the root alone
 	if err := unix.MountSetattr(s.root, "", unix.AT_EMPTY_PATH, &attr); err != nil {
 		return unavailable("close the root directory", err)
@@ -115,25 +118,34 @@ func (m *masker) walkRoots() error {
 		if err != nil {
 			return unavailable(fmt.Sprintf("look through root %.200q", p), err)
 		}
-		if err := m.walk(fd, 0); err != nil {
+		if err := m.walk(&folder{fd: fd, path: p}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// walk closes fd.
-func (m *masker) walk(fd, depth int) error {
-	defer unix.Close(fd)
-	if depth > maxDepth {
-		return &Error{Kind: ErrWalkCut, Step: "look for hidden names", Note: fmt.Sprintf("directories are more than %d deep", maxDepth)}
+// folder is a directory that is being looked through.
+type folder struct {
+	in    *folder // nil: a root
+	fd    int
+	depth int
+	path  string
+	held  bool // it and those above are pinned, as far as that is wanted
+}
+
+// walk closes the folder.
+func (m *masker) walk(in *folder) error {
+	defer unix.Close(in.fd)
+	if in.depth > maxDepth {
+		return in.cut(fmt.Sprintf("directories are more than %d deep", maxDepth))
 	}
 	var folders []string
-	err := m.entries(fd, func(name string, kind byte, ino uint64) error {
+	err := m.entries(in, func(name string, kind byte, ino uint64) error {
 		if kind == unix.DT_UNKNOWN {
 			var st unix.Stat_t
-			if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-				return gone(err)
+			if err := unix.Fstatat(in.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+				return in.gone(err)
 			}
 			kind = byte(st.Mode >> 12 & 15)
 		}
@@ -141,13 +153,13 @@ func (m *masker) walk(fd, depth int) error {
 		switch {
 		case kind == unix.DT_LNK:
 		case hidden && !m.searching:
-			return m.hide(fd, name, kind == unix.DT_DIR)
+			return m.hide(in, name, kind == unix.DT_DIR)
 		case kind == unix.DT_DIR && !hidden:
 			folders = append(folders, name)
 		case m.searching && m.linked[ino]:
-			return m.hideOther(fd, name)
+			return m.hideOther(in, name)
 		case !m.searching && m.objects[ino] != nil:
-			return m.hideObject(fd, name, m.objects[ino])
+			return m.hideObject(in, name, m.objects[ino])
 		}
 		return nil
 	})
@@ -155,36 +167,41 @@ func (m *masker) walk(fd, depth int) error {
 		return err
 	}
 	for _, name := range folders {
-		if err := m.enter(fd, name, depth); err != nil {
+		if err := m.enter(in, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *masker) enter(fd int, name string, depth int) error {
-	below, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func (m *masker) enter(in *folder, name string) error {
+	below, err := unix.Openat(in.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err == nil {
+		var st unix.Stat_t
+		if err = unix.Fstatat(below, ".", &st, 0); err == nil { // it may be listed but not looked through
+			return m.walk(&folder{in: in, fd: below, depth: in.depth + 1, path: path.Join(in.path, name)})
+		}
+		unix.Close(below)
+	}
 	switch err {
-	case nil:
-		return m.walk(below, depth+1)
 	case unix.EACCES, unix.EPERM:
-		return m.hide(fd, name, true)
+		return m.hide(in, name, true)
 	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP:
 		return nil // it was replaced meanwhile
 	}
-	return unavailable("look for hidden names", err)
+	return unavailable(fmt.Sprintf("look for hidden names in %.200q", path.Join(in.path, name)), err)
 }
 
 // entries calls f for each entry of a directory.
-func (m *masker) entries(fd int, f func(name string, kind byte, ino uint64) error) error {
+func (m *masker) entries(in *folder, f func(name string, kind byte, ino uint64) error) error {
 	buf := make([]byte, 32<<10)
 	for {
-		n, err := unix.Getdents(fd, buf)
+		n, err := unix.Getdents(in.fd, buf)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil || n == 0 {
-			return gone(err)
+			return in.gone(err)
 		}
 		for b := buf[:n]; len(b) > 19; {
 			size := int(binary.NativeEndian.Uint16(b[16:]))
@@ -196,7 +213,7 @@ func (m *masker) entries(fd int, f func(name string, kind byte, ino uint64) erro
 				continue
 			}
 			if m.left--; m.left < 0 {
-				return &Error{Kind: ErrWalkCut, Step: "look for hidden names", Note: fmt.Sprintf("there are more than %d entries", m.Limits.Entries)}
+				return in.cut(fmt.Sprintf("there are more than %d entries", m.Limits.Entries))
 			}
 			if err := f(name, kind, ino); err != nil {
 				return err
@@ -206,10 +223,10 @@ func (m *masker) entries(fd int, f func(name string, kind byte, ino uint64) erro
 }
 
 // hide mounts a mask on an entry. An entry that is gone needs none.
-func (m *masker) hide(dir int, name string, folder bool) error {
-	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func (m *masker) hide(in *folder, name string, folder bool) error {
+	fd, err := unix.Openat(in.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return gone(err)
+		return in.gone(err)
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
@@ -222,14 +239,14 @@ func (m *masker) hide(dir int, name string, folder bool) error {
 	if !folder && st.Nlink > 1 {
 		m.linked[st.Ino], m.hit[[2]uint64{uint64(st.Dev), st.Ino}] = true, true
 	}
-	return m.cover(fd, st.Mode&unix.S_IFMT == unix.S_IFDIR)
+	return m.cover(in, fd, st.Mode&unix.S_IFMT == unix.S_IFDIR)
 }
 
 // hideOther hides an entry that is another name of a hidden file.
-func (m *masker) hideOther(dir int, name string) error {
-	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func (m *masker) hideOther(in *folder, name string) error {
+	fd, err := unix.Openat(in.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return gone(err)
+		return in.gone(err)
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
@@ -239,14 +256,14 @@ func (m *masker) hideOther(dir int, name string) error {
 	if !m.hit[[2]uint64{uint64(st.Dev), st.Ino}] {
 		return nil
 	}
-	return m.cover(fd, false)
+	return m.cover(in, fd, false)
 }
 
 // hideObject hides an entry that is one of the objects.
-func (m *masker) hideObject(dir int, name string, objects []Object) error {
-	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func (m *masker) hideObject(in *folder, name string, objects []Object) error {
+	fd, err := unix.Openat(in.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return gone(err)
+		return in.gone(err)
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
@@ -259,15 +276,18 @@ func (m *masker) hideObject(dir int, name string, objects []Object) error {
 	}
 	for _, o := range objects {
 		if o.Dev == uint64(st.Dev) && o.Ino == st.Ino && (!o.Readable || mount.Flags&unix.ST_RDONLY == 0) {
-			return m.cover(fd, false)
+			return m.cover(in, fd, false)
 		}
 	}
 	return nil
 }
 
-func (m *masker) cover(fd int, folder bool) error {
+func (m *masker) cover(in *folder, fd int, folder bool) error {
 	if m.masks++; m.masks > maxMasks {
-		return &Error{Kind: ErrWalkCut, Step: "look for hidden names", Note: fmt.Sprintf("there are more than %d of them", maxMasks)}
+		return in.cut(fmt.Sprintf("there are more than %d of them", maxMasks))
+	}
+	if err := m.hold(in); err != nil {
+		return err
 	}
 	if m.file == 0 {
 		if err := m.prepare(); err != nil {
@@ -289,20 +309,46 @@ func (m *masker) cover(fd int, folder bool) error {
 	return nil
 }
 
-func (m *masker) hidePath(p string) error {
-	dir, name := p[:strings.LastIndexByte(p, '/')+1], p[strings.LastIndexByte(p, '/')+1:]
-	fd, err := openInside(dir)
-	if err != nil {
-		return gone(err)
+// hold pins a folder and those above it.
+func (m *masker) hold(f *folder) error {
+	for ; f != nil && !f.held; f = f.in {
+		if m.pinsWanted(f.path) {
+			if err := m.pin(f.fd, f.path); err != nil {
+				return err
+			}
+		}
+		f.held = true
 	}
-	defer unix.Close(fd)
-	return m.hide(fd, name, false)
+	return nil
+}
+
+func (m *masker) hidePath(p string) error {
+	in := &folder{path: path.Dir(p), held: true}
+	var err error
+	if in.fd, err = openInside(in.path); err != nil {
+		return in.gone(err)
+	}
+	defer unix.Close(in.fd)
+	var st unix.Stat_t
+	if err := unix.Fstatat(in.fd, path.Base(p), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return in.gone(err)
+	}
+	if err := m.pinAbove(p); err != nil {
+		return err
+	}
+	return m.hide(in, path.Base(p), false)
 }
 
 // gone makes nothing of an entry that went away under the walk.
-func gone(err error) error {
+func (f *folder) gone(err error) error {
 	if err == nil || err == unix.ENOENT || err == unix.ENOTDIR {
 		return nil
 	}
-	return unavailable("look for hidden names", err)
+	return unavailable(fmt.Sprintf("look for hidden names in %.200q", f.path), err)
+}
+
+// cut is the failure for more than the sandbox takes on.
+func (f *folder) cut(why string) error {
+	return &Error{Kind: ErrWalkCut, Step: "look for hidden names", Note: fmt.Sprintf(
+		"%s, counted up to %.200q; remove what is too much there, or give a root without it", why, f.path)}
 }

@@ -48,7 +48,7 @@ func attempt(what string, w []string) (string, error) {
 	if f := files[what]; f != nil {
 		return f(w)
 	}
-	for _, some := range []map[string]func(w []string) error{calls, descriptors, connections} {
+	for _, some := range []map[string]func(w []string) error{calls, descriptors, connections, attacks} {
 		if f := some[what]; f != nil {
 			return "", f(w)
 		}
@@ -158,7 +158,7 @@ func openDescriptors() (string, error) {
 
 var calls = map[string]func(w []string) error{
 	"socket":     func(w []string) error { return raw(unix.SYS_SOCKET, long(w[0]), long(w[1]), long(w[2])) },
-	"socketpair": func(w []string) error { return pairOf(long(w[0])) },
+	"socketpair": func(w []string) error { return pairOf(long(w[0]), unix.SOCK_STREAM) },
 	"kill":       func(w []string) error { return syscall.Kill(int(number(w[0])), syscall.Signal(number(w[1]))) },
 	"unshare":    func(w []string) error { return unix.Unshare(int(long(w[0]))) },
 	"ptrace":     func(w []string) error { return raw(unix.SYS_PTRACE, 0, 0, 0) },
@@ -210,9 +210,9 @@ func raw(number, a, b, c uintptr) error {
 	return nil
 }
 
-func pairOf(domain uintptr) error {
+func pairOf(domain, kind uintptr) error {
 	var fds [2]int32
-	if _, _, errno := unix.Syscall6(unix.SYS_SOCKETPAIR, domain, unix.SOCK_STREAM, 0, uintptr(unsafe.Pointer(&fds)), 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall6(unix.SYS_SOCKETPAIR, domain, kind, 0, uintptr(unsafe.Pointer(&fds)), 0, 0); errno != 0 {
 		return errno
 	}
 	unix.Close(int(fds[0]))

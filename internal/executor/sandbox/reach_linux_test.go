@@ -193,14 +193,13 @@ func TestSecrets(t *testing.T) {
 		{"rename {ws}/vault.env {ws}/got", "EBUSY", ""},
 		{"link {ws}/.env {ws}/got", "EXDEV", ""},
 		{"umount {ws}/.env", "EPERM", ""},
-		// A directory may move; what is in it stays hidden.
-		{"rename {ws}/sub {ws}/moved", "ok", ""},
-		{"read {ws}/moved/deep/prod.env", "EACCES", ""},
+		// A directory with something hidden in it stays where it is (pins_linux_test.go).
+		{"rename {ws}/sub {ws}/moved", "EBUSY", ""},
 		// Its own writes are its own.
 		{"write {ws}/mine.env", "ok", ""},
 		{"read {ws}/mine.env", "x", ""},
 	}, places, s)
-	for _, name := range []string{".env", "moved/deep/prod.env", "vault.env/inner"} {
+	for _, name := range []string{".env", "sub/deep/prod.env", "vault.env/inner"} {
 		if text, err := os.ReadFile(filepath.Join(places["ws"], name)); err != nil || string(text) != "key" {
 			t.Errorf("%s holds %q, %v afterwards", name, text, err)
 		}

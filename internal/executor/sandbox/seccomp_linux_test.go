@@ -41,7 +41,9 @@ func TestFilter(t *testing.T) {
 		if want := slices.Contains(slices.Concat(denied, archDenied), number); err != nil || want && uint32(got) != eperm {
 			t.Errorf("call %d: got %#x, %v", number, got, err)
 		}
-		if uint32(got) == eperm && !slices.Contains(slices.Concat(denied, archDenied, []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR}), number) {
+		if uint32(got) == eperm && !slices.Contains(slices.Concat(denied, archDenied, []uint32{
+			unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_BIND, unix.SYS_CONNECT, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_IOPRIO_SET,
+		}), number) {
 			t.Errorf("call %d is denied", number)
 		}
 	}
@@ -59,8 +61,8 @@ func TestFilter(t *testing.T) {
 		{"no architecture", 0, unix.SYS_READ, [6]uint64{}, dies},
 		{"above the newest", nativeArch, newestNumber + 1, [6]uint64{}, enosys},
 		{"socket", nativeArch, unix.SYS_SOCKET, [6]uint64{unix.AF_UNIX}, eperm},
-		{"socketpair", nativeArch, unix.SYS_SOCKETPAIR, [6]uint64{unix.AF_UNIX}, ok},
-		{"socketpair, high bits", nativeArch, unix.SYS_SOCKETPAIR, [6]uint64{1<<32 | unix.AF_UNIX}, eperm},
+		{"socketpair", nativeArch, unix.SYS_SOCKETPAIR, [6]uint64{unix.AF_UNIX, unix.SOCK_STREAM}, ok},
+		{"socketpair, high bits", nativeArch, unix.SYS_SOCKETPAIR, [6]uint64{1<<32 | unix.AF_UNIX, unix.SOCK_STREAM}, eperm},
 		{"fork", nativeArch, unix.SYS_CLONE, [6]uint64{uint64(unix.SIGCHLD)}, ok},
 		{"namespace", nativeArch, unix.SYS_CLONE, [6]uint64{unix.CLONE_NEWUSER | uint64(unix.SIGCHLD)}, eperm},
 		{"clone3", nativeArch, unix.SYS_CLONE3, [6]uint64{}, enosys},
@@ -72,6 +74,13 @@ func TestFilter(t *testing.T) {
 		{"TIOCSETD", nativeArch, unix.SYS_IOCTL, [6]uint64{0, tiocsetd}, eperm},
 		{"TCGETS", nativeArch, unix.SYS_IOCTL, [6]uint64{0, unix.TCGETS}, ok},
 		{"personality", nativeArch, unix.SYS_PERSONALITY, [6]uint64{8}, eperm},
+		{"F_SETLEASE", nativeArch, unix.SYS_FCNTL, [6]uint64{0, unix.F_SETLEASE}, eperm},
+		{"F_SETLEASE, high bits", nativeArch, unix.SYS_FCNTL, [6]uint64{0, 1<<32 | unix.F_SETLEASE}, eperm},
+		{"F_SETDELEG", nativeArch, unix.SYS_FCNTL, [6]uint64{0, unix.F_SETDELEG}, eperm},
+		{"F_NOTIFY", nativeArch, unix.SYS_FCNTL, [6]uint64{0, unix.F_NOTIFY}, eperm},
+		{"F_GETLEASE", nativeArch, unix.SYS_FCNTL, [6]uint64{0, unix.F_GETLEASE}, ok},
+		{"F_DUPFD_CLOEXEC", nativeArch, unix.SYS_FCNTL, [6]uint64{0, unix.F_DUPFD_CLOEXEC}, ok},
+		{"sched_setattr", nativeArch, unix.SYS_SCHED_SETATTR, [6]uint64{}, enosys},
 	} {
 		got, err := vm.Run(seccompData(test.arch, test.number, test.args))
 		if err != nil || uint32(got) != test.want {

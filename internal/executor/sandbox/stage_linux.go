@@ -84,6 +84,7 @@ type stage struct {
 	own   map[string]string // namespaces
 	watch func()            // begins to watch the process that gave the order
 	gathered
+	pins
 	root    int   // the new root directory
 	program int   // a mount of the program
 	opened  []int // the files of Open

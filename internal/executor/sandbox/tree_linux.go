@@ -78,6 +78,9 @@ func (s *stage) mount() error {
 		return err
 	}
 	for _, part := range parts {
+		if err := s.pinAbove(part.at); err != nil {
+			return err
+		}
 		if err := s.attach(part); err != nil {
 			return err
 		}

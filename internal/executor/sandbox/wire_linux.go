@@ -18,7 +18,7 @@ const (
 
 // wireVersion changes with order: a first process built from other sources than
 // the one that starts it could leave out what it doesn't know.
-const wireVersion = 4
+const wireVersion = 5
 
 // order is what the first process is told, after the descriptors (handRights),
 // which it counts from 1. Text that comes from the host is

@@ -48,9 +48,10 @@ func (r *Resolver) describeExecutable(o *Object, requested string) facts.Executa
 	e.Path, e.InProject, e.Protected = o.Facts.Path, o.Facts.InProject, o.Facts.Protected
 	e.Executable = o.st.kind() == facts.File && o.st.mode&0o111 != 0
 	e.UID = int64(o.st.uid)
+	ours := r.ours(e.InProject)
 	e.Foreign = !ours(o.st.uid)
 	e.GroupWritable, e.OtherWritable = o.st.mode&groupWrite != 0, o.st.mode&otherWrite != 0
-	r.describeWay(&e, o, requested)
+	r.describeWay(&e, o, requested, ours)
 	return e
 }
 
@@ -65,7 +66,7 @@ const (
 // may change an entry of a directory on the way to it, from "/" on and through each
 // link. What is not the program any more, or can't be looked at, counts as changed
 // by everyone.
-func (r *Resolver) describeWay(e *facts.Executable, o *Object, p string) {
+func (r *Resolver) describeWay(e *facts.Executable, o *Object, p string, ours func(uid uint32) bool) {
 	if !strings.HasPrefix(p, "/") {
 		p = r.project + "/" + p
 	}
@@ -90,6 +91,13 @@ func (r *Resolver) describeWay(e *facts.Executable, o *Object, p string) {
 	}
 }
 
-// ours says that a user is one who may change what this process runs anyway: root, or
-// the one that it runs as.
-func ours(uid uint32) bool { return uid == 0 || int64(uid) == int64(os.Geteuid()) }
+// ours tells the users who may change what this process runs anyway: root, the one
+// that it runs as, and for what lies in the project its owner, who could change the
+// manifests too.
+func (r *Resolver) ours(inProject bool) func(uid uint32) bool {
+	project, err := statFD(r.dir)
+	owned := inProject && err == nil
+	return func(uid uint32) bool {
+		return uid == 0 || int64(uid) == int64(os.Geteuid()) || owned && uid == project.uid
+	}
+}

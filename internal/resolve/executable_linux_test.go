@@ -134,6 +134,31 @@ func TestForeignProgram(t *testing.T) {
 	}
 }
 
+// TestOwnersProgram: in the project its owner is trusted, who could change the
+// manifests too; elsewhere he is another user.
+func TestOwnersProgram(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may give files away")
+	}
+	project := lay(t, map[string]string{"tools/tool": ""})
+	outside := lay(t, map[string]string{"tool": ""})
+	for _, f := range []string{project + "/tools/tool", outside + "/tool"} {
+		must(t, os.Chmod(f, 0o755))
+		must(t, os.Chown(f, 65534, 65534))
+	}
+	must(t, os.Chown(project+"/tools", 65534, 65534))
+	for owner, want := range map[int]trust{0: {Foreign: true}, 65534: {}, 65533: {Foreign: true}} {
+		must(t, os.Chown(project, owner, owner))
+		r := open(t, Config{Project: project})
+		if got := trustOf(t, r, "tool", project+"/tools"); got != want {
+			t.Errorf("the project is %d's: %+v, want %+v", owner, got, want)
+		}
+		if got := trustOf(t, r, "tool", outside); got != (trust{Foreign: true}) {
+			t.Errorf("the project is %d's: outside it %+v", owner, got)
+		}
+	}
+}
+
 // The system's own programs are to be trusted, for root and for everyone.
 func TestSystemProgram(t *testing.T) {
 	r := open(t, Config{Project: lay(t, nil)})

@@ -17,8 +17,13 @@ func TestSameEntry(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"d/a", "l/a", true}, {"d/a", "d/other", true}, {"d/new", "l/new", true},
-		{"d/a", "d/b", false}, {"d/new", "d/newer", false}, {"d/new", "new", false}, {"d/a", "d/new", false},
+		{"d/a", "l/a", true},
+		{"d/a", "d/other", true},
+		{"d/new", "l/new", true},
+		{"d/a", "d/b", false},
+		{"d/new", "d/newer", false},
+		{"d/new", "new", false},
+		{"d/a", "d/new", false},
 	} {
 		if got := ask(t, r, facts.Write, c.a).SameEntry(ask(t, r, facts.Write, c.b)); got != c.want {
 			t.Errorf("%s and %s: %t, want %t", c.a, c.b, got, c.want)

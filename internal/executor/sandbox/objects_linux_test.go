@@ -27,8 +27,14 @@ func TestObjects(t *testing.T) {
 		return Object{Dev: uint64(sys.Dev), Ino: sys.Ino}
 	}
 	for _, l := range [][2]string{
-		{"judge", "ws/one"}, {"judge", "ws/sub/two"}, {"judge", "ro/three"}, {"judge", "ro/in/four"},
-		{"tool", "ws/tool"}, {"tool", "ro/tool"}, {"tool", "ro/in/tool"}, {"other", "ws/other"},
+		{"judge", "ws/one"},
+		{"judge", "ws/sub/two"},
+		{"judge", "ro/three"},
+		{"judge", "ro/in/four"},
+		{"tool", "ws/tool"},
+		{"tool", "ro/tool"},
+		{"tool", "ro/in/tool"},
+		{"other", "ws/other"},
 	} {
 		if err := os.Link(dir+"/out/"+l[0], dir+"/"+l[1]); err != nil {
 			t.Fatal(err)

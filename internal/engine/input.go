@@ -79,7 +79,7 @@ func newEncoder() *encoder {
 		lexical:    newFields("absolute parent_segment parent_escape backslash drive tilde nul control invisible bad_utf8 percent_encoded url empty too_long trailing_dot_space reserved_name stream_name short_name expansion"),
 		below:      newFields("path folded kind"),
 		command:    newFields("present argv run pattern dir executable"),
-		executable: newFields("path resolution kind in_project executable uid foreign group_writable other_writable protected"),
+		executable: newFields("path resolution kind in_project executable uid foreign group_writable other_writable protected planted"),
 		sandbox:    newFields("level filesystem network secrets limits"),
 		run:        newFields("id door read_only denials limits signed_approvals"),
 		denials:    newFields("in_row total malformed"),
@@ -96,7 +96,7 @@ func newEncoder() *encoder {
 	for word := range strings.FieldsSeq(`read list search write delete rename execute fetch compute
 		ok absent not_found no_access not_a_directory loop too_long busy changed invalid failed
 		file directory fifo socket char_device block_device symlink none parent name full partial
-		private inside holds word choice text handler
+		private inside holds secret planted word choice text handler
 		openat2 root_walk complete cut cli hook mcp active run policy manifest config key ancestor
 		proc sysfs path argv`) {
 		e.words[word] = ast.StringTerm(word)
@@ -255,7 +255,7 @@ func (w *encoding) executableTerm(x facts.Executable) *ast.Term {
 	}
 	w = w.apart()
 	term := w.object(w.executable, w.str(x.Path), w.str(x.Resolution), w.str(x.Kind), boolean(x.InProject),
-		boolean(x.Executable), integer(x.UID), boolean(x.Foreign), boolean(x.GroupWritable), boolean(x.OtherWritable), w.str(x.Protected))
+		boolean(x.Executable), integer(x.UID), boolean(x.Foreign), boolean(x.GroupWritable), boolean(x.OtherWritable), w.str(x.Protected), boolean(x.Planted))
 	w.executables.put(x, term)
 	return term
 }

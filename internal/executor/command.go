@@ -26,7 +26,7 @@ func (p *proposal) openCommand() {
 	p.input.Command.Executable.Resolution = facts.NotFound
 	p.input.Command.Executable.Kind = facts.None
 	if len(argv) > 0 {
-		p.input.Command.Executable, p.exe = p.x.resolver.Executable(argv[0], p.x.cfg.Tools.Path)
+		p.input.Command.Executable, p.exe = p.x.executable(argv[0])
 	}
 	p.openArguments()
 	p.openConfinement()
@@ -55,8 +55,8 @@ func (p *proposal) argv() []string {
 }
 
 // openDir opens the directory that the tool's program works in, and returns its
-// canonical path; "" when it is no directory of the project, or in a protected
-// place, whatever links lead there.
+// canonical path; "" when it is no directory of the project, in a protected place,
+// whatever links lead there, or behind a link that a tool could have made.
 func (p *proposal) openDir() string {
 	dir := p.tool.Dir
 	if dir == "" {
@@ -64,7 +64,7 @@ func (p *proposal) openDir() string {
 	}
 	o := p.x.resolver.Resolve(resolve.Request{Access: facts.Execute, Raw: dir, Requested: dir})
 	f := &o.Facts
-	refused := f.Resolution != facts.OK || f.Kind != facts.Directory || !f.InProject || f.Protected != ""
+	refused := f.Resolution != facts.OK || f.Kind != facts.Directory || !f.InProject || f.Protected != "" || p.x.planted()(dir, f.Path)
 	if !refused && p.tool.Dir != "" {
 		refused = slices.ContainsFunc(p.x.resolver.Shadowed(), func(place string) bool { return within(f.Path, place) })
 	}
@@ -168,7 +168,7 @@ func (r *run) argumentRoots(t *manifest.Tool, roots []facts.Root) (list []facts.
 			if part.Kind != facts.Path {
 				continue
 			}
-			f := r.x.resolver.Roots([]resolve.RootSpec{{Declared: fill(part.Root, r.id), Access: []string{part.Access}}})
+			f := r.x.rootsOf([]resolve.RootSpec{{Declared: fill(part.Root, r.id), Access: []string{part.Access}}})
 			if r.virtual {
 				r.x.virtualRoots(f)
 			} else if r.isElsewhere(f[0]) {

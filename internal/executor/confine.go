@@ -190,7 +190,14 @@ func (r *run) placed(roots []facts.Root) []facts.Root {
 	roots = slices.Clone(roots)
 	places := r.x.resolver.Shadowed()
 	for i := range roots {
-		roots[i].Place = r.place(roots[i].Path, places)
+		root := &roots[i]
+		if root.Place == facts.PlacePlanted {
+			continue
+		}
+		root.Place = r.place(root.Path, places)
+		if root.Place != facts.PlaceInside && r.x.refusedName(*root) {
+			root.Place = facts.PlaceSecret
+		}
 	}
 	return roots
 }

@@ -48,6 +48,7 @@ type Executor struct {
 	program   handlers.Handler // of tools that a program serves
 	withhold  *withholder
 	approvers []note.Verifier // whose signature an approval needs; none: it needs none
+	reach     []reach         // where tools may write, as declared
 	runsRel   string          // Runs from the project directory, "" when it lies elsewhere
 	probed    func() facts.Sandbox
 	launcher  *sandbox.Launcher
@@ -106,7 +107,8 @@ func New(cfg Config) (*Executor, error) {
 		}
 	}
 	x.withhold = newWithholder(x.settings)
-	if err := errors.Join(x.checkWriteRoots(), x.checkPrograms()); err != nil {
+	x.reach = declaredReach(cfg.Tools, cfg.Runs)
+	if err := errors.Join(x.checkRuns(), x.checkWriteRoots(), x.checkPrograms()); err != nil {
 		return nil, errors.Join(err, resolver.Close())
 	}
 	return x, nil
@@ -154,7 +156,7 @@ func (x *Executor) checkWriteRoots() error {
 			if !accesses(tool, access) {
 				continue
 			}
-			for _, root := range x.resolver.Roots(rootSpecs(tool, "{run_id}")) {
+			for _, root := range x.rootsOf(rootSpecs(tool, "{run_id}")) {
 				if class, inside := x.resolver.InPlace(root); inside && slices.Contains(root.Access, access) {
 					problems = append(problems, fmt.Errorf("%w: tool %q may %s in %q, which is or lies inside a place of class %s: give it another root", ErrPolicyWritable, name, access, root.Declared, class))
 				}

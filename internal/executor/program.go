@@ -15,7 +15,7 @@ import (
 func (p *proposal) openProgram() {
 	argv := []string{p.tool.Program}
 	p.input.Command = facts.Command{Present: true, Argv: argv, Run: argv, Dir: p.openDir()}
-	p.input.Command.Executable, p.exe = p.x.resolver.Executable(p.tool.Program, p.x.cfg.Tools.Path)
+	p.input.Command.Executable, p.exe = p.x.executable(p.tool.Program)
 	p.placeTargets()
 	p.openConfinement()
 }

@@ -89,6 +89,9 @@ func (x *Executor) view(runID string) (*run, error) {
 		return r, nil
 	}
 	r := &run{x: x, id: runID, dir: filepath.Join(x.cfg.Runs, runID), state: NewState(), tools: map[*manifest.Tool]*facts.Tool{}}
+	if err := x.checkRuns(); err != nil {
+		return nil, err
+	}
 	info, err := os.Stat(filepath.Join(r.dir, "events.jsonl"))
 	if err == nil {
 		r.size = info.Size()
@@ -162,7 +165,7 @@ func (r *run) toolFacts(t *manifest.Tool) *facts.Tool {
 // narrowed counts only while it lies below a root of the tool itself: a link
 // that leads out of it would widen what the skill was to narrow.
 func (r *run) roots(t *manifest.Tool) []facts.Root {
-	roots := r.x.resolver.Roots(rootSpecs(t, r.id))
+	roots := r.x.rootsOf(rootSpecs(t, r.id))
 	if !r.virtual {
 		roots = slices.DeleteFunc(slices.Clone(roots), r.isElsewhere)
 	}
@@ -170,7 +173,7 @@ func (r *run) roots(t *manifest.Tool) []facts.Root {
 	if own == nil || own == t {
 		return roots
 	}
-	wide := r.x.resolver.Roots(rootSpecs(own, r.id))
+	wide := r.x.rootsOf(rootSpecs(own, r.id))
 	narrowed := make([]facts.Root, 0, len(roots))
 	for _, n := range roots {
 		n.Access = slices.DeleteFunc(slices.Clone(n.Access), func(access string) bool {
@@ -202,9 +205,12 @@ func (r *run) runsRoot() facts.Root {
 	return r.x.resolver.Roots([]resolve.RootSpec{{Declared: r.x.cfg.Runs, Access: []string{facts.Read}}})[0]
 }
 
-// checkPlain refuses a run whose directory, or that of its artifacts, is a link:
-// what it leads to is not the run's.
+// checkPlain refuses a run whose directory, or that of its artifacts, is a link, and
+// all runs behind a link that a tool could have made: what it leads to is not theirs.
 func (r *run) checkPlain() error {
+	if err := r.x.checkRuns(); err != nil {
+		return err
+	}
 	for _, name := range []string{r.dir, filepath.Join(r.dir, artifactsDir)} {
 		info, err := os.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {

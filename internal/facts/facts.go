@@ -119,15 +119,17 @@ type Root struct {
 	Exists   bool     `json:"exists"`   // it exists and is a directory
 	Access   []string `json:"access"`   // accesses it is a root for
 	Param    string   `json:"param"`    // the one parameter it is a root for, which then has no other; "": all others
-	Place    string   `json:"place"`    // how it stands to protected places: PlaceInside, PlaceHolds or ""; found out for programs that see roots alone
+	Place    string   `json:"place"`    // PlacePlanted; for programs that see roots also how it stands to protected places: PlaceInside, PlaceSecret, PlaceHolds; else ""
 	MountID  int64    `json:"mount_id"` // 0 when unknown
 	Device   int64    `json:"device"`
 }
 
 // How a directory that a program sees stands to protected places. The run's own artifacts are in none.
 const (
-	PlaceInside = "inside" // it is such a place, or lies in one
-	PlaceHolds  = "holds"  // such a place lies in it, or would once somebody made it
+	PlaceInside  = "inside"  // it is such a place, or lies in one
+	PlaceHolds   = "holds"   // such a place lies in it, or would once somebody made it; or it lies in one of tools' programs
+	PlaceSecret  = "secret"  // it has, or lies below, a name that policy refuses
+	PlacePlanted = "planted" // of a root: a link leads there that a tool could have made. It is as if it did not exist
 )
 
 // Target is one object that a call touches: what was asked for, and what is there.
@@ -250,10 +252,11 @@ type Executable struct {
 	InProject     bool   `json:"in_project"`
 	Executable    bool   `json:"executable"` // has an execute bit
 	UID           int64  `json:"uid"`
-	Foreign       bool   `json:"foreign"`        // it, or a directory on the way to it, belongs neither to root nor to the user that RunLens runs as
+	Foreign       bool   `json:"foreign"`        // it, or a directory on the way to it, belongs neither to root nor to the user that RunLens runs as nor, in the project, to its owner
 	GroupWritable bool   `json:"group_writable"` // it, or a directory on the way to it, also through links; a directory in which each may only change what is his own counts when what it has there belongs to others
 	OtherWritable bool   `json:"other_writable"` // likewise
 	Protected     string `json:"protected"`      // class of the protected place that it is or lies in; "" when none
+	Planted       bool   `json:"planted"`        // the path that it goes by passes a link that a tool could have made
 }
 
 // Sandbox is what isolation would be applied to a child.

@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"path"
 	"strings"
 
 	"github.com/runlens/runlens/internal/facts"
@@ -45,13 +44,8 @@ func (r *Resolver) root(s RootSpec) facts.Root {
 	if f.Access == nil {
 		f.Access = []string{}
 	}
-	lexical := s.Path
-	if !strings.HasPrefix(lexical, "/") {
-		lexical = path.Join(r.project, lexical)
-	}
-	lexical = path.Clean(lexical)
-	f.Path = valid(lexical)
-	if h, ok := r.rootNow(s.Path, lexical); ok {
+	f.Path = r.Lexical(s.Path)
+	if h, ok := r.rootNow(s.Path, f.Path); ok {
 		f.Path, f.Exists = valid(h.canonical), true
 		f.MountID, f.Device = int64(h.st.mount), int64(h.st.dev)
 	}

@@ -48,6 +48,7 @@ base := {
 			"group_writable": false,
 			"other_writable": false,
 			"protected": "",
+			"planted": false,
 		},
 	},
 	"sandbox": {

@@ -45,7 +45,7 @@ deny contains lib.reason(rego.metadata.rule(), {"argv": input.command.argv, "ope
 # description: Without it nobody knows what a path of the command means.
 # custom:
 #   code: no_working_directory
-#   message: "the directory that the tool works in can't be opened: it is not there, not in the project, or in a place of policies, manifests, runs or keys"
+#   message: "the directory that the tool works in can't be opened: it is not there, not in the project, in a place of policies, manifests, runs or keys, or behind a link that a tool could have made"
 deny contains lib.reason(rego.metadata.rule(), {}) if {
 	input.command.present == true
 	input.command.dir == ""
@@ -101,6 +101,8 @@ _causes contains "everyone may change it" if {
 	input.command.executable.other_writable
 	data.runlens.executables.refuse.other_writable
 }
+
+_causes contains "a tool could have made a link on the way to it" if input.command.executable.planted == true
 
 # A program of the project that the manifest binds a tool to is protected from
 # every tool.

@@ -155,7 +155,7 @@ test_run_is_not_what_was_judged if {
 
 _homeless := {
 	"code": "no_working_directory",
-	"message": "the directory that the tool works in can't be opened: it is not there, not in the project, or in a place of policies, manifests, runs or keys",
+	"message": "the directory that the tool works in can't be opened: it is not there, not in the project, in a place of policies, manifests, runs or keys, or behind a link that a tool could have made",
 	"param": "",
 	"detail": {},
 }
@@ -193,6 +193,7 @@ test_untrusted_programs if {
 	commands.deny == {_untrusted({"not executable"})} with input as _program({"executable": false})
 	commands.deny == {_untrusted({"inside the project"})} with input as _program({"in_project": true})
 	commands.deny == {_untrusted({"it belongs to another user"})} with input as _program({"foreign": true})
+	commands.deny == {_untrusted({"a tool could have made a link on the way to it"})} with input as _program({"planted": true})
 	commands.deny == {_untrusted({"everyone may change it"})} with input as _program({"other_writable": true})
 	commands.deny == {_untrusted({"everyone may change it", "inside the project"})} with input as _program({
 		"in_project": true,

@@ -40,6 +40,33 @@ deny contains lib.reason(rego.metadata.rule(), {"root": root.declared, "how": ho
 }
 
 # METADATA
+# title: a tool could have made the link that leads to a root
+# description: Whoever may make it could make it lead anywhere, so nothing behind it is a root.
+# custom:
+#   code: protected_root
+#   message: "root {root} is reached through a link that a tool could have made: it lies where one may write"
+deny contains lib.reason(rego.metadata.rule(), {"root": root.declared}) if {
+	_confined
+	_sees_roots
+	some root in input.tool.roots
+	root.place == "planted"
+	root.param == ""
+}
+
+# METADATA
+# title: a root has a name that policy refuses
+# description: No call would be given anything in it.
+# custom:
+#   code: protected_root
+#   message: "root {root} has a name that policy refuses, or lies in a folder that has one"
+deny contains lib.reason(rego.metadata.rule(), {"root": root.declared}) if {
+	_confined
+	some root in input.tool.roots
+	root.place == "secret"
+	root.param == ""
+}
+
+# METADATA
 # title: a directory that the program would see is or lies in a protected place
 # description: Where it only holds such a place, the place is hidden.
 # custom:
@@ -59,6 +86,8 @@ _exposes(root) := "may be written and holds, or could come to hold, a place of" 
 	some access in root.access
 	access in {"write", "delete", "rename"}
 }
+
+_sees_roots if not startswith(input.tool.handler, "exec:")
 
 _runs if input.tool.operation == "execute"
 

@@ -105,6 +105,25 @@ test_root_that_holds_a_protected_place if {
 	sandbox.deny == set() with input as _rooted("full", "holds", ["write"], "path")
 }
 
+_named(message) := {"code": "protected_root", "message": message, "param": "", "detail": {"root": "w"}}
+
+test_root_behind_a_link_that_a_tool_could_have_made if {
+	every access in [["read"], ["write"]] {
+		sandbox.deny == {_named("root w is reached through a link that a tool could have made: it lies where one may write")} with input as _rooted("full", "planted", access, "")
+		sandbox.deny == set() with input as _rooted("none", "planted", access, "")
+		sandbox.deny == set() with input as _rooted("full", "planted", access, "path")
+		sandbox.deny == set() with input as object.union(_rooted("full", "planted", access, ""), {"tool": {"handler": "exec:tools/p"}})
+	}
+}
+
+test_root_with_a_refused_name if {
+	every access in [["read"], ["write"]] {
+		sandbox.deny == {_named("root w has a name that policy refuses, or lies in a folder that has one")} with input as _rooted("full", "secret", access, "")
+		sandbox.deny == set() with input as _rooted("none", "secret", access, "")
+		sandbox.deny == set() with input as _rooted("full", "secret", access, "path")
+	}
+}
+
 _shown(wanted, place) := object.union(
 	_handler(wanted, "full"),
 	{"targets": [object.union(testing.target, {"access": "list", "kind": "directory", "place": place})]},

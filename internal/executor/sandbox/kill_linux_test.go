@@ -93,19 +93,24 @@ func TestEndLeavesNothing(t *testing.T) {
 
 const dyingName = "runlens-dying"
 
-// dyingMain starts a family in a sandbox and waits to be killed.
-func dyingMain(dir, word string) int {
+// dyingMain starts a family in a sandbox, or a program that spins (attacks_linux_test.go),
+// and waits to be killed.
+func dyingMain(dir, word string, spins bool) int {
 	f, err := os.Open(dir)
 	if err != nil {
 		panic(err)
 	}
-	sh, err := os.Open("/bin/sh")
+	name, argv := "/bin/sh", []string{"sh", "-c", family(word)}
+	if spins {
+		name, argv = "/proc/self/exe", []string{probeName, fmt.Sprintf("spin\x1f%s\x1f%d", word, spinners)}
+	}
+	program, err := os.Open(name)
 	if err != nil {
 		panic(err)
 	}
 	r := Root{Path: dir, Handle: f}
 	_, err = Open("").Start(context.Background(), Spec{
-		Program: sh, Argv: []string{"sh", "-c", family(word)}, Env: []string{"PATH=/usr/bin:/bin"},
+		Program: program, Argv: argv, Env: []string{"PATH=/usr/bin:/bin"},
 		Dir: r, Write: []Root{r}, Stdout: os.Stdout,
 	})
 	if err != nil {

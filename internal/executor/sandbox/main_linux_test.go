@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		syscall.Exit(probeMain(os.Args[1:])) // os.Exit takes a second under the race detector
 	}
 	if os.Args[0] == dyingName {
-		syscall.Exit(dyingMain(os.Args[1], os.Args[2]))
+		syscall.Exit(dyingMain(os.Args[1], os.Args[2], len(os.Args) > 3))
 	}
 	os.Exit(m.Run())
 }

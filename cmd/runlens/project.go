@@ -235,7 +235,7 @@ func openError(err error) error {
 }
 
 // places are what no call may write to, beside the project's own places: what
-// the flags name, and where keys may be.
+// the flags name, where keys may be, and the programs of RunLens itself.
 func (p *project) places() []resolve.Place {
 	var list []resolve.Place
 	add := func(path, class string) {
@@ -258,6 +258,16 @@ func (p *project) places() []resolve.Place {
 	}
 	for _, dir := range p.w.stateDirs() {
 		add(dir, facts.ProtectedKey)
+	}
+	// This program and those beside it, there or not: the next start would run them.
+	if self, err := os.Executable(); err == nil {
+		add(self, facts.ProtectedHandler)
+	}
+	for _, name := range []string{openaiProgram, sandboxProgram} {
+		places, _ := besideNames(name)
+		for _, path := range places {
+			add(path, facts.ProtectedHandler)
+		}
 	}
 	return list
 }

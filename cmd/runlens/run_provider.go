@@ -145,24 +145,35 @@ func (w *world) handOn(env []string, names ...string) []string {
 // executable is, else where the link to it is. It is looked for nowhere else, so
 // that neither the environment nor a project can put another in its place.
 func beside(name string) (string, error) {
-	self, err := os.Executable()
+	places, err := besideNames(name)
 	if err != nil {
 		return "", hinted("", "find %s: %w", name, err)
 	}
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	places := []string{filepath.Dir(self)}
-	if real, err := filepath.EvalSymlinks(self); err == nil && real != self {
-		places = []string{filepath.Dir(real), filepath.Dir(self)}
-	}
-	for _, dir := range places {
-		path := filepath.Join(dir, name)
+	for _, path := range places {
 		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
 			return path, nil
 		}
 	}
+	for i := range places {
+		places[i] = filepath.Dir(places[i])
+	}
 	return "", hinted(installHint, "find %s: it is not beside runlens, in %s", name, strings.Join(slices.Compact(places), " or "))
+}
+
+// besideNames are the paths at which such a program is looked for.
+func besideNames(name string) ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	places := []string{filepath.Join(filepath.Dir(self), name)}
+	if real, err := filepath.EvalSymlinks(self); err == nil && real != self {
+		places = []string{filepath.Join(filepath.Dir(real), name), places[0]}
+	}
+	return places, nil
 }
 
 // sandboxProgram begins sandboxes in the place of this program: it is smaller, and

@@ -161,7 +161,8 @@ func childEnv(path []string, confined bool, more ...string) []string {
 }
 
 // argumentRoots are the roots of path arguments: each counts only while it lies in
-// one of the tool's roots, as they are now, that has its access.
+// one of the tool's roots, as they are now, that has its access, and no tool could
+// have made the link that leads there.
 func (r *run) argumentRoots(t *manifest.Tool, roots []facts.Root) (list []facts.Root) {
 	for _, parts := range t.Patterns {
 		for _, part := range parts {
@@ -176,7 +177,7 @@ func (r *run) argumentRoots(t *manifest.Tool, roots []facts.Root) (list []facts.
 			}
 			root := f[0]
 			root.Param = part.Arg
-			inside := slices.ContainsFunc(roots, func(w facts.Root) bool {
+			inside := root.Place == "" && slices.ContainsFunc(roots, func(w facts.Root) bool {
 				return slices.Contains(w.Access, part.Access) && strings.HasPrefix(root.Prefix, w.Prefix)
 			})
 			if inside && !slices.ContainsFunc(list, func(have facts.Root) bool { return equalRoots(have, root) }) {

@@ -33,7 +33,7 @@ const showTools = `{"schema_version":1,"path":["$BIN"],"tools":{
       ["show",{"arg":"n","pattern":"[0-9]+"},{"arg":"mode","values":["x y"]},{"arg":"out","root":"ws/out","access":"write"}]]},
   "own":{"operation":"execute","handler":"run_tests","sandbox":"none","roots":["runs/{run_id}/artifacts"],
     "commands":[["show",{"arg":"out","root":"runs/{run_id}/artifacts","access":"write"}]]},
-  "wide":{"operation":"execute","handler":"run_tests","sandbox":"none","roots":["."],
+  "wide":{"operation":"execute","handler":"run_tests","sandbox":"none","roots":["runs"],
     "commands":[["show",{"arg":"out","root":"runs/{run_id}/artifacts","access":"write"}]]}}}`
 
 // showProject lays out a project, and the program beside it.

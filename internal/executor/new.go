@@ -79,7 +79,7 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Note == nil {
 		cfg.Note = func(string, ...any) {}
 	}
-	places := slices.Concat(resolve.DefaultPlaces(cfg.Runs), cfg.Places, programPlaces(cfg.Tools))
+	places := slices.Concat(resolve.DefaultPlaces(cfg.Runs), cfg.Places, programPlaces(cfg.Tools), ownPlaces(&cfg))
 	resolver, err := resolve.Open(resolve.Config{Project: cfg.Project, Places: places})
 	if err != nil {
 		return nil, err

@@ -138,10 +138,30 @@ func (x *Executor) rootsOf(specs []resolve.RootSpec) []facts.Root {
 	return roots
 }
 
-// executable finds a program, and how far it is to be trusted.
+// executable finds a program, and whether a tool could have put it there: where one may
+// write lies the file itself, or a link that it is found by.
 func (x *Executor) executable(name string) (facts.Executable, *resolve.Object) {
 	e, o := x.resolver.Executable(name, x.cfg.Tools.Path)
-	e.Planted = strings.Contains(name, "/") && e.Path != "" && x.planted()(name, e.Path)
+	if e.Path == "" {
+		return e, o
+	}
+	ways := []string{name}
+	if !strings.Contains(name, "/") {
+		ways = nil
+		for _, dir := range x.cfg.Tools.Path {
+			ways = append(ways, path.Join(dir, name))
+		}
+	}
+	where := sync.OnceValue(x.reachNow)
+	e.Planted = true // unless some way leads to it
+	for _, way := range ways {
+		if links, leads := x.resolver.Way(way, e.Path); leads {
+			e.Planted = len(links) > 0 && x.touched(links, where())
+			break
+		}
+	}
+	e.Planted = e.Planted || !x.resolver.Guarded(e.Path) &&
+		slices.ContainsFunc(where(), func(w reach) bool { return within(e.Path, w.path) })
 	return e, o
 }
 

@@ -256,7 +256,7 @@ type Executable struct {
 	GroupWritable bool   `json:"group_writable"` // it, or a directory on the way to it, also through links; a directory in which each may only change what is his own counts when what it has there belongs to others
 	OtherWritable bool   `json:"other_writable"` // likewise
 	Protected     string `json:"protected"`      // class of the protected place that it is or lies in; "" when none
-	Planted       bool   `json:"planted"`        // the path that it goes by passes a link that a tool could have made
+	Planted       bool   `json:"planted"`        // a tool could have put it there: it, or a link on the way to it, lies where one may write
 }
 
 // Sandbox is what isolation would be applied to a child.

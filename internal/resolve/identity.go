@@ -74,6 +74,9 @@ func (inv *inventory) take(k *known) {
 			break
 		}
 	}
+	if k.place.Plain {
+		return
+	}
 	folders := []string{k.path}
 	if k.each() {
 		var more bool

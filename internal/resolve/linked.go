@@ -23,7 +23,7 @@ type Linked struct {
 func (r *Resolver) Linked(run string, except ...string) ([]Linked, error) {
 	l := &linkedLook{left: maxLinked, seen: map[identity]bool{}}
 	for _, k := range r.refresh().known {
-		if k.place.Class != facts.ProtectedRun && (k.each() || k.place.counts(k.path)) {
+		if k.place.Class != facts.ProtectedRun && !k.place.Plain && (k.each() || k.place.counts(k.path)) {
 			l.look(k.path, k.place.Class, k.place.Except, 0)
 		}
 	}

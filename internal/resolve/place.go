@@ -22,6 +22,11 @@ type Place struct {
 	Marks  []string // names in the place, exact
 	Names  []string // names in the place, compared folded; "*" matches within one segment
 	Except []string // names in the place, exact, that are never part of it
+
+	// Plain: only what lies in the place is part of it, not what links in it lead to,
+	// and nobody looks through it for files with several names: it is a directory of
+	// the system, say, with thousands of entries.
+	Plain bool
 }
 
 // DefaultPlaces are the protected places of every project: its policies, its

@@ -25,11 +25,13 @@ func (r *Resolver) Shadowed() []string {
 }
 
 // Holds says whether a folder, by its canonical path, is or holds a protected
-// place or would: whoever may write in it could make one.
+// place or would: whoever may write in it could make one. One that lies in a place of
+// programs counts as well; it is none that Shadowed names.
 func (r *Resolver) Holds(folder string) bool {
 	folded := foldEach(nil, segments(folder))
 	return slices.ContainsFunc(r.refresh().known, func(k known) bool {
-		return samePrefix(folded, k.names) == len(folded)
+		n := samePrefix(folded, k.names)
+		return n == len(folded) || n == len(k.names) && k.place.Class == facts.ProtectedHandler
 	})
 }
 

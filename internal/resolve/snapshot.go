@@ -83,7 +83,7 @@ func (r *Resolver) refresh() *snapshot {
 		}
 		name, st := r.lead(p.folder(), func(link string) { s.add(known{place: p, path: link}) })
 		s.add(known{place: p, path: name, st: st})
-		if st.kind() == facts.Directory {
+		if st.kind() == facts.Directory && !p.Plain {
 			r.lookInto(s, old, p, name)
 		}
 	}

@@ -102,7 +102,7 @@ _causes contains "everyone may change it" if {
 	data.runlens.executables.refuse.other_writable
 }
 
-_causes contains "a tool could have made a link on the way to it" if input.command.executable.planted == true
+_causes contains "a tool could have put it there, or a link on the way to it" if input.command.executable.planted == true
 
 # A program of the project that the manifest binds a tool to is protected from
 # every tool.

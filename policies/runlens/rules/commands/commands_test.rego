@@ -193,7 +193,7 @@ test_untrusted_programs if {
 	commands.deny == {_untrusted({"not executable"})} with input as _program({"executable": false})
 	commands.deny == {_untrusted({"inside the project"})} with input as _program({"in_project": true})
 	commands.deny == {_untrusted({"it belongs to another user"})} with input as _program({"foreign": true})
-	commands.deny == {_untrusted({"a tool could have made a link on the way to it"})} with input as _program({"planted": true})
+	commands.deny == {_untrusted({"a tool could have put it there, or a link on the way to it"})} with input as _program({"planted": true})
 	commands.deny == {_untrusted({"everyone may change it"})} with input as _program({"other_writable": true})
 	commands.deny == {_untrusted({"everyone may change it", "inside the project"})} with input as _program({
 		"in_project": true,

@@ -28,20 +28,25 @@ func TestScheduling(t *testing.T) {
 	for _, test := range []struct {
 		number     int
 		args, none string // none: what the kernel itself says
+		group      bool   // which may hold others
 	}{
-		{unix.SYS_SCHED_SETSCHEDULER, "PID 5 0", "EINVAL"},
-		{unix.SYS_SCHED_SETPARAM, "PID 0", "EINVAL"},
-		{unix.SYS_SCHED_SETAFFINITY, "PID 8 0", "EFAULT"},
-		{unix.SYS_PRLIMIT64, "PID 7 0 0", "ok"},
-		{unix.SYS_SETPRIORITY, "0 PID 0", "ok"},
-		{unix.SYS_SETPRIORITY, "1 PID 0", "ok"},
-		{unix.SYS_IOPRIO_SET, "1 PID 0", "ok"},
-		{unix.SYS_IOPRIO_SET, "2 PID 0", "ok"},
+		{unix.SYS_SCHED_SETSCHEDULER, "PID 5 0", "EINVAL", false},
+		{unix.SYS_SCHED_SETPARAM, "PID 0", "EINVAL", false},
+		{unix.SYS_SCHED_SETAFFINITY, "PID 8 0", "EFAULT", false},
+		{unix.SYS_PRLIMIT64, "PID 7 0 0", "ok", false},
+		{unix.SYS_SETPRIORITY, "0 PID 0", "ok", false},
+		{unix.SYS_SETPRIORITY, "1 PID 0", "ok", true},
+		{unix.SYS_IOPRIO_SET, "1 PID 0", "ok", false},
+		{unix.SYS_IOPRIO_SET, "2 PID 0", "ok", true},
 	} {
 		for _, pid := range []string{"1", "2", "3", "0x100000000", "0xffffffff", "0x100000001"} {
 			rows = append(rows, row{call(test.number, strings.ReplaceAll(test.args, "PID", pid)), "EPERM", ""})
 		}
-		rows = append(rows, row{call(test.number, strings.ReplaceAll(test.args, "PID", "0")), test.none, test.none})
+		outside := test.none
+		if test.group {
+			outside = ""
+		}
+		rows = append(rows, row{call(test.number, strings.ReplaceAll(test.args, "PID", "0")), test.none, outside})
 	}
 	rows = append(rows,
 		row{call(unix.SYS_SETPRIORITY, "2 0 0"), "EPERM", ""}, // all of the user

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
@@ -70,7 +71,6 @@ func demote(pid int) error {
 		raw(unix.SYS_SCHED_SETSCHEDULER, uintptr(pid), unix.SCHED_IDLE, uintptr(unsafe.Pointer(&priority))),
 		unix.SchedSetaffinity(pid, &one),
 		unix.Setpriority(unix.PRIO_PROCESS, pid, 19),
-		unix.Prlimit(pid, unix.RLIMIT_CPU, &unix.Rlimit{Cur: 1, Max: 1}, nil),
 	}
 	for _, err := range errs {
 		if err == nil {
@@ -83,10 +83,14 @@ func demote(pid int) error {
 // spin demotes the first process with its threads, and starts so many processes that
 // take all the time there is, in sessions of their own. It stays.
 func spin(word string, many int) error {
-	for pid := 1; pid < 15; pid++ {
-		if pid != os.Getpid() {
-			demote(pid)
-		}
+	runtime.LockOSThread() // affinity is a thread's
+	for pid := 1; pid < os.Getpid(); pid++ {
+		demote(pid)
+	}
+	var one unix.CPUSet
+	one.Set(0)
+	if err := unix.SchedSetaffinity(0, &one); err != nil { // and so where the first process is
+		return err
 	}
 	const gate = Temp + "/gate"
 	if err := unix.Mkfifo(gate, 0o600); err != nil {

@@ -115,7 +115,11 @@ func (s *stage) ready() (err error) {
 	if s.watch, err = watchParent(); err != nil {
 		return err
 	}
-	return json.Unmarshal([]byte("{}"), &order{}) // it learns the types
+	// It learns the types: once memory is bounded there may be none for that.
+	if _, err := json.Marshal(report{Failed: &failure{}, Ended: &ending{}}); err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte("{}"), &order{})
 }
 
 // adopt puts the descriptors that came in the place of their numbers in the order.

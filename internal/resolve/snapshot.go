@@ -81,6 +81,9 @@ func (r *Resolver) refresh() *snapshot {
 		if isSecret(p.Class) {
 			s.watchPlace(r, p)
 		}
+		if s.keep(r, old, p) {
+			continue
+		}
 		name, st := r.lead(p.folder(), func(link string) { s.add(known{place: p, path: link}) })
 		s.add(known{place: p, path: name, st: st})
 		if st.kind() == facts.Directory && !p.Plain {
@@ -89,6 +92,30 @@ func (r *Resolver) refresh() *snapshot {
 	}
 	r.snap.Store(s)
 	return s
+}
+
+// keep takes a place of programs over from the snapshot before, when by its path is found
+// what was found then, unchanged: such a place has an absolute path, no tool may change
+// what that passes, and only what it leads to itself is protected.
+func (s *snapshot) keep(r *Resolver, old *snapshot, p *Place) bool {
+	if old == nil || p.Class != facts.ProtectedHandler || !path.IsAbs(p.Path) {
+		return false
+	}
+	st, _ := statThrough(r.top, p.Path)
+	before := len(s.known)
+	for _, k := range old.known {
+		if k.place == p {
+			s.known = append(s.known, k)
+		}
+	}
+	if n := len(s.known); n > before {
+		leads := s.known[n-1].st // the last of them is what it leads to
+		if leads.identity() == st.identity() && leads.changed == st.changed && (p.Plain || leads.kind() != facts.Directory) {
+			return true
+		}
+	}
+	s.known = s.known[:before]
+	return false
 }
 
 // watchPlace comes before the place is looked at: what changes meanwhile shows.

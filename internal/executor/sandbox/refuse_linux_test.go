@@ -118,12 +118,26 @@ class T(unittest.TestCase):
         self.assertEqual(subprocess.check_output(["echo", "x"]), b"x\n")
         with multiprocessing.get_context("fork").Pool(2) as pool:
             self.assertEqual(pool.map(abs, [-1, -2]), [1, 2])
+    def test_asyncio(self):
+        import asyncio
+        async def main():
+            p = await asyncio.create_subprocess_exec("cat", stdin=-1, stdout=-1)
+            return (await p.communicate(b"x"))[0]
+        self.assertEqual(asyncio.run(main()), b"x")
+    def test_pipes(self):
+        import multiprocessing, resource
+        a, b = multiprocessing.Pipe(duplex=True)
+        a.send("x")
+        self.assertEqual(b.recv(), "x")
+        os.nice(1)
+        os.sched_setaffinity(0, os.sched_getaffinity(0))
+        resource.setrlimit(resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU))
     def test_flag(self):
         self.assertFalse(os.path.exists("fail"))
 `
 	dir := workspace(t, map[string]string{"test_it.py": suite, "data.txt": "data", ".env": "key"})
 	s := spec(t, dir, python, "-B", "-m", "unittest")
-	if p := run(t, s); p.ExitCode != 0 || !strings.Contains(p.stderr, "Ran 5 tests") {
+	if p := run(t, s); p.ExitCode != 0 || !strings.Contains(p.stderr, "Ran 7 tests") {
 		t.Errorf("got %+v", p)
 	}
 	if err := os.WriteFile(dir+"/fail", nil, 0o644); err != nil {

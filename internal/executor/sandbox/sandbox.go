@@ -8,17 +8,19 @@
 //     with the sandbox's own processes. Roots come from open handles.
 //   - Secrets: what has a hidden name below a granted root when the program starts
 //     can't be opened, listed, moved or removed, under this name or another; nor
-//     can a file of Spec.Objects, under any name.
-//   - Network: none, not even loopback, and no socket of any family; a connected
-//     pair within the sandbox is the exception. With Spec.Loopback there are TCP and
-//     UDP on a loopback that nobody else is on, and nothing else.
+//     can a file of Spec.Objects, under any name. The directories that it is in stay
+//     where they are.
+//   - Network: none, not even loopback, and no socket of any family; a pair within
+//     the sandbox that stays connected is the exception. With Spec.Loopback there are
+//     TCP and UDP on a loopback that nobody else is on, and nothing else.
 //   - Open files: one of Spec.Open can be read, by its descriptor, and nothing about
 //     it changed; the descriptor leads to no directory.
 //   - Identity: an ordinary user without capabilities, also when this process is
 //     root; set-user-ID programs gain nothing.
 //   - Limits: CPU time, file size, open files, processes, temporary space.
 //   - Stopping: Kill, or the death of this process, ends every process of the
-//     sandbox at once, whatever it did to get away. Nothing is left.
+//     sandbox at once, whatever it did to get away or to take all the time there
+//     is. Nothing is left.
 //
 // Each of these is asked back from the kernel before the program starts. What
 // can't be had makes Start fail with ErrUnavailable, and nothing has run: there

@@ -29,6 +29,19 @@ func Shows(r rune) bool {
 	return unicode.IsGraphic(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
+// Joins holds for a joiner or selector where scripts and emoji have one: right after
+// a letter, mark or symbol that can be seen, beyond ASCII for the joiners. A second
+// one in a row says nothing to a reader, and is not meant.
+func Joins(before, r rune) bool {
+	switch r {
+	case '\ufe0e', '\ufe0f':
+		return unicode.In(before, unicode.S) && Shows(before) || strings.ContainsRune("#*0123456789‼⁉〰〽", before)
+	case '\u200c', '\u200d':
+		return before == '\ufe0f' || before >= utf8.RuneSelf && unicode.In(before, unicode.L, unicode.M, unicode.S) && Shows(before)
+	}
+	return false
+}
+
 // JSON is JSON text in which every character for which hidden holds stands as its \u
 // escape. It decodes to the same value: such characters stand in strings alone. hidden
 // must not hold for what JSON is laid out with, nor for U+FFFD.

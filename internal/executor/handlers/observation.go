@@ -75,7 +75,7 @@ func wholeTail(text string, n int) int {
 }
 
 // visible spells out what a terminal would obey or a reader would not see; joiners
-// and selectors, too, though some scripts and emoji are told by them.
+// and selectors, too, but one at a time where scripts and emoji have them.
 // Tabs, line feeds and CR LF (which becomes LF) stay as they are.
 func visible(text string) string {
 	if plain(text) {
@@ -83,6 +83,7 @@ func visible(text string) string {
 	}
 	var b strings.Builder
 	b.Grow(len(text) + len(text)/8)
+	before := rune(0)
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
@@ -93,11 +94,12 @@ func visible(text string) string {
 			b.WriteRune(r)
 		case r < 0x20 || r == 0x7f:
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case !glyph.Shows(r):
+		case !glyph.Shows(r) && !glyph.Joins(before, r):
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		default:
 			b.WriteRune(r)
 		}
+		before = r
 		i += size
 	}
 	return b.String()

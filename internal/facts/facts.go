@@ -253,7 +253,7 @@ type Executable struct {
 	Executable    bool   `json:"executable"` // has an execute bit
 	UID           int64  `json:"uid"`
 	Foreign       bool   `json:"foreign"`        // it, or a directory on the way to it, belongs neither to root nor to the user that RunLens runs as nor, in the project, to its owner
-	GroupWritable bool   `json:"group_writable"` // it, or a directory on the way to it, also through links; a directory in which each may only change what is his own counts when what it has there belongs to others
+	GroupWritable bool   `json:"group_writable"` // it, or a directory on the way to it, also through links; a directory in which each may only change what is his own counts when what it has there belongs to others. Its owner's own group, of the same number, doesn't count
 	OtherWritable bool   `json:"other_writable"` // likewise
 	Protected     string `json:"protected"`      // class of the protected place that it is or lies in; "" when none
 	Planted       bool   `json:"planted"`        // a tool could have put it there: it, or a link on the way to it, lies where one may write

@@ -50,7 +50,7 @@ func (r *Resolver) describeExecutable(o *Object, requested string) facts.Executa
 	e.UID = int64(o.st.uid)
 	ours := r.ours(e.InProject)
 	e.Foreign = !ours(o.st.uid)
-	e.GroupWritable, e.OtherWritable = o.st.mode&groupWrite != 0, o.st.mode&otherWrite != 0
+	e.GroupWritable, e.OtherWritable = o.st.shared(), o.st.mode&otherWrite != 0
 	r.describeWay(&e, o, requested, ours)
 	return e
 }
@@ -61,6 +61,10 @@ const (
 	otherWrite = 0o002
 	sticky     = 0o1000 // of a directory: each may remove and rename his own entries only
 )
+
+// shared says that a group may write that isn't its owner's own, which has his number
+// where each user has one: such a group has nobody else in it.
+func (s stat) shared() bool { return s.mode&groupWrite != 0 && s.gid != s.uid }
 
 // describeWay adds who could put another program in the place of this one: whoever
 // may change an entry of a directory on the way to it, from "/" on and through each
@@ -81,7 +85,7 @@ func (r *Resolver) describeWay(e *facts.Executable, o *Object, p string, ours fu
 		if st.mode&sticky != 0 && ours(n.st.uid) {
 			return
 		}
-		e.GroupWritable = e.GroupWritable || st.mode&groupWrite != 0
+		e.GroupWritable = e.GroupWritable || st.shared()
 		e.OtherWritable = e.OtherWritable || st.mode&otherWrite != 0
 	})
 	st, err := statFD(got.fd)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/runlens/runlens/internal/facts"
@@ -21,6 +22,42 @@ func trustOf(t *testing.T, r *Resolver, name string, path ...string) trust {
 		t.Fatalf("%s in %v: %+v", name, path, e)
 	}
 	return trust{e.Foreign, e.GroupWritable, e.OtherWritable}
+}
+
+// sharedGroup gives a file to a group that isn't its owner's own, where that is to be
+// had, and says whether it has one.
+func sharedGroup(t *testing.T, name string) bool {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		must(t, os.Lchown(name, -1, 4242))
+	}
+	info, err := os.Lstat(name)
+	must(t, err)
+	st := info.Sys().(*syscall.Stat_t)
+	return st.Uid != st.Gid
+}
+
+// TestOwnGroup: a group of the owner's own, by its number, has nobody else in it.
+func TestOwnGroup(t *testing.T) {
+	project := lay(t, map[string]string{"bin/tool": ""})
+	must(t, os.Chmod(project+"/bin/tool", 0o775))
+	must(t, os.Chmod(project+"/bin", 0o775))
+	if os.Geteuid() == 0 {
+		must(t, os.Chown(project+"/bin", 0, 0))
+		must(t, os.Chown(project+"/bin/tool", 0, 0))
+	} else if os.Geteuid() != os.Getegid() {
+		t.Skip("this user has no group of his own number")
+	}
+	r := open(t, Config{Project: project})
+	if got := trustOf(t, r, "tool", project+"/bin"); got != (trust{}) {
+		t.Errorf("%+v", got)
+	}
+	if os.Geteuid() == 0 {
+		sharedGroup(t, project+"/bin")
+		if got := trustOf(t, r, "tool", project+"/bin"); got != (trust{GroupWritable: true}) {
+			t.Errorf("of another group: %+v", got)
+		}
+	}
 }
 
 // TestWayToProgram: whoever may change an entry on the way to a program may have
@@ -73,11 +110,13 @@ func TestWayToProgram(t *testing.T) {
 			at := filepath.Join(project, c.at)
 			before, err := os.Stat(at)
 			must(t, err)
+			own := !sharedGroup(t, at)
 			must(t, os.Chmod(at, c.mode))
 			for name, way := range ways {
 				want := trust{}
 				if slices.Contains(strings.Fields(c.of), name) {
 					want = c.want
+					want.GroupWritable = want.GroupWritable && !own
 				}
 				if got := way(); got != want {
 					t.Errorf("%q: %q has mode %v: the way %s is %+v, want %+v", resolver, c.at, c.mode, name, got, want)
@@ -94,7 +133,7 @@ func TestForeignProgram(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may give files away")
 	}
-	foreign, both := trust{Foreign: true}, trust{Foreign: true, GroupWritable: true, OtherWritable: true}
+	foreign, both := trust{Foreign: true}, trust{Foreign: true, OtherWritable: true}
 	for _, c := range []struct {
 		give, open string // what another user has, and which directory is sticky and open to all
 		name       string
@@ -107,7 +146,7 @@ func TestForeignProgram(t *testing.T) {
 		{"a/bin/link", "", "tool", trust{}},
 		{"a/bin/link", "", "link", trust{}}, // where a link leads can't be changed, and its directory is ours
 		{"", "a/bin", "link", trust{}},
-		{"a/bin/link", "a/bin", "link", trust{GroupWritable: true, OtherWritable: true}},
+		{"a/bin/link", "a/bin", "link", trust{OtherWritable: true}},
 		{"a/bin/link", "a/bin", "tool", trust{}},
 		{"b/real", "b", "tool", trust{}},
 		{"b/real", "b", "link", both},

@@ -119,7 +119,7 @@ func TestProgramThatAToolCouldHaveMade(t *testing.T) {
 		x := open(t, project, func(c *executor.Config) {
 			c.Sandbox = facts.Sandbox{Level: sandbox.Full}
 			c.Tools = tools(t, `{"schema_version":1,"path":["`+host+`/bin"],"tools":{
-				"write_file":{"operation":"write","absolute":true,"roots":["`+root+`"]},
+				"make":{"operation":"execute","absolute":true,"commands":[["true"]],"roots":["`+root+`"]},
 				"direct":{"operation":"execute","commands":[["direct"]]},
 				"linked":{"operation":"execute","commands":[["linked"]]},
 				"fine":{"operation":"execute","commands":[["fine"]]}}}`)

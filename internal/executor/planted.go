@@ -21,8 +21,17 @@ import (
 
 // reach is a directory that tools may write below.
 type reach struct {
-	path string // absolute
-	free bool   // by a program without a sandbox, which the protected places don't stop
+	path  string
+	begin string // of the names in it that count; "": all, and the directory itself
+	links bool   // by a program, which may make links; RunLens' own handlers make none
+	free  bool   // by a program without a sandbox, which the protected places don't stop
+}
+
+func (r reach) holds(p string) bool {
+	if r.begin == "" {
+		return within(p, r.path)
+	}
+	return strings.HasPrefix(p, strings.TrimRight(r.path, "/")+"/"+r.begin)
 }
 
 // declaredReach is where the tools of the set and of its skills may write, as it is
@@ -34,7 +43,7 @@ func declaredReach(set *manifest.Set, runs string) (list []reach) {
 			list = append(list, r)
 		}
 	}
-	add(reach{path: filepath.ToSlash(runs)})
+	add(reach{path: filepath.ToSlash(runs), links: true})
 	addAll := func(tools map[string]*manifest.Tool) {
 		for _, t := range tools {
 			if t.Operation != facts.Execute && !accesses(t, facts.Write) && !accesses(t, facts.Delete) {
@@ -43,7 +52,8 @@ func declaredReach(set *manifest.Set, runs string) (list []reach) {
 			free := (t.Operation == facts.Execute || t.Program != "") && t.Sandbox != sandbox.Full
 			for _, root := range t.Roots {
 				if writable(facts.Root{Access: root.Access}) {
-					add(reach{beforeRun(root.Path), free})
+					dir, begin := beforeRun(root.Path)
+					add(reach{path: dir, begin: begin, links: free || seesRoots(t), free: free})
 				}
 			}
 		}
@@ -55,16 +65,18 @@ func declaredReach(set *manifest.Set, runs string) (list []reach) {
 	return list
 }
 
-// beforeRun is the part of a declared path that is the same in each run.
-func beforeRun(p string) string {
+// beforeRun is the part of a declared path that is the same in each run: a directory,
+// and how the name in it begins.
+func beforeRun(p string) (dir, begin string) {
 	at := strings.Index(p, "{run_id}")
-	switch {
-	case at < 0:
-		return p
-	case !strings.Contains(p[:at], "/"):
-		return "."
+	if at < 0 {
+		return p, ""
 	}
-	return p[:strings.LastIndexByte(p[:at], '/')+1]
+	slash := strings.LastIndexByte(p[:at], '/')
+	if dir = p[:slash+1]; dir == "" {
+		dir = "."
+	}
+	return dir, p[slash+1 : at]
 }
 
 // reachNow is where the tools may write now: at the declared places, and where links
@@ -78,20 +90,26 @@ func (x *Executor) reachNow() []reach {
 	led := map[int]facts.Root{} // by place in x.reach
 	for i, root := range x.resolver.Roots(specs) {
 		lexical := x.resolver.Lexical(specs[i].Declared)
-		list = append(list, reach{lexical, x.reach[i].free})
+		now := x.reach[i]
+		now.path = lexical
+		list = append(list, now)
 		if root.Path != lexical {
 			led[i] = root
 		}
 	}
+	// Round by round, so that nothing goes by an order: of two that lead through each
+	// other both are added, and neither counts as a root afterwards.
 	for more := true; more; {
-		more = false
+		var next []reach
 		for i, root := range led {
 			if links, leads := x.resolver.Way(specs[i].Declared, root.Path); leads && !x.touched(links, list) {
-				list = append(list, reach{root.Path, x.reach[i].free})
+				now := x.reach[i]
+				now.path = root.Path
+				next = append(next, now)
 				delete(led, i)
-				more = true
 			}
 		}
+		list, more = append(list, next...), len(next) > 0
 	}
 	return list
 }
@@ -102,7 +120,7 @@ func (x *Executor) touched(links []string, where []reach) bool {
 	for _, link := range links {
 		folder := path.Dir(link)
 		for _, w := range where {
-			if within(folder, w.path) && (w.free || !x.resolver.Guarded(link)) {
+			if w.links && w.holds(folder) && (w.free || !x.resolver.Guarded(link)) {
 				return true
 			}
 		}
@@ -161,7 +179,7 @@ func (x *Executor) executable(name string) (facts.Executable, *resolve.Object) {
 		}
 	}
 	e.Planted = e.Planted || !x.resolver.Guarded(e.Path) &&
-		slices.ContainsFunc(where(), func(w reach) bool { return within(e.Path, w.path) })
+		slices.ContainsFunc(where(), func(w reach) bool { return w.holds(e.Path) })
 	return e, o
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,20 +65,24 @@ func TestPlantedRootRuns(t *testing.T) {
 	}
 }
 
-// A root does not count behind a link that lies where any tool may write; a directory
-// in that place does.
+// A root does not count behind a link that lies where a program may write; a directory
+// in that place does. RunLens' own handlers make no links, and programs that serve
+// tools are given files.
 func TestPlantedRoot(t *testing.T) {
 	read := callOf("read_file", map[string]any{"path": "ws/sub/cache/id"})
 	for name, writer := range map[string]string{
-		"a write tool":                 `{"operation":"write","handler":"write_file","roots":["ws"]}`,
-		"a write tool of the folder":   `{"operation":"write","handler":"write_file","roots":["ws/sub"]}`,
-		"a tool that deletes":          `{"operation":"delete","handler":"delete_file","roots":[{"path":"ws","access":["delete"]}]}`,
-		"a program":                    `{"operation":"execute","commands":[["true"]],"roots":[{"path":"ws","access":["write"]}]}`,
-		"a program without a sandbox":  `{"operation":"execute","sandbox":"none","commands":[["true"]],"roots":[{"path":"ws","access":["write"]}]}`,
-		"a tool by an operator's link": `{"operation":"write","handler":"write_file","roots":["to-ws"]}`,
-		"a tool that is a program":     `{"operation":"write","handler":"exec:true","roots":["ws"]}`,
-		"no tool":                      `{"operation":"write","handler":"write_file","roots":["ws2"]}`,
-		"a reading program":            `{"operation":"execute","commands":[["true"]],"roots":[{"path":"ws","access":["read"]}]}`,
+		"a program":                       `{"operation":"execute","commands":[["true"]],"roots":[{"path":"ws","access":["write"]}]}`,
+		"a program of the folder":         `{"operation":"execute","commands":[["true"]],"roots":[{"path":"ws/sub","access":["write"]}]}`,
+		"a program that deletes":          `{"operation":"execute","commands":[["true"]],"roots":[{"path":"ws","access":["delete"]}]}`,
+		"a program without a sandbox":     `{"operation":"execute","sandbox":"none","commands":[["true"]],"roots":[{"path":"ws","access":["write"]}]}`,
+		"a program by an operator's link": `{"operation":"execute","commands":[["true"]],"roots":["to-ws"]}`,
+		"a program of some runs":          `{"operation":"execute","commands":[["true"]],"roots":["ws/su{run_id}"]}`,
+		"no tool":                         `{"operation":"execute","commands":[["true"]],"roots":["ws2"]}`,
+		"a reading program":               `{"operation":"execute","commands":[["true"]],"roots":[{"path":"ws","access":["read"]}]}`,
+		"a program of other runs":         `{"operation":"execute","commands":[["true"]],"roots":["ws/so{run_id}","su{run_id}"]}`,
+		"a write tool":                    `{"operation":"write","handler":"write_file","roots":["."]}`,
+		"a tool that deletes":             `{"operation":"delete","handler":"delete_file","roots":[{"path":"ws","access":["delete"]}]}`,
+		"a tool that is a program":        `{"operation":"write","handler":"exec:true","roots":["ws"]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			project, host := canonical(t), elsewhere(t)
@@ -96,7 +101,7 @@ func TestPlantedRoot(t *testing.T) {
 			must(t, os.RemoveAll(project+"/ws/sub/cache"))
 			link(t, host, project+"/ws/sub/cache")
 			outside, refused := "outside_roots", "protected_root"
-			if name == "no tool" || name == "a reading program" {
+			if makesNone := []string{"no tool", "a reading program", "a program of other runs", "a write tool", "a tool that deletes", "a tool that is a program"}; slices.Contains(makesNone, name) {
 				outside, refused = "allowed", "allowed"
 			}
 			check(read, outside)
@@ -110,7 +115,7 @@ func TestPlantedRoot(t *testing.T) {
 			must(t, os.RemoveAll(project+"/ws/sub"))
 			write(t, host, "sub/cache/id", "KEY")
 			link(t, host+"/sub", project+"/ws/sub")
-			if name != "a write tool of the folder" { // nobody may write where that link lies
+			if name != "a program of the folder" && name != "a program of some runs" { // nobody may write where that link lies
 				check(read, outside)
 			}
 		})
@@ -144,6 +149,24 @@ func TestPlantedOperatorsLinks(t *testing.T) {
 	link(t, elsewhere(t), host+"/ws/a/in")
 	check(callOf("read_file", map[string]any{"path": "ws/a/in/id"}), "outside_roots")
 	check(callOf("read_file", map[string]any{"path": "ws/a/id"}), "allowed")
+}
+
+// Of two roots that lead through each other neither counts, in whatever order they are
+// looked at.
+func TestPlantedMutual(t *testing.T) {
+	for range 10 {
+		project := canonical(t)
+		must(t, os.MkdirAll(project+"/e1", 0o755))
+		must(t, os.MkdirAll(project+"/e2", 0o755))
+		link(t, "../e2", project+"/e1/l2")
+		link(t, "../e1", project+"/e2/l1")
+		check := verdicts(t, project, map[string]string{
+			"a": `{"operation":"execute","commands":[["true"]],"roots":["e1/l2"]}`,
+			"b": `{"operation":"execute","commands":[["true"]],"roots":["e2/l1"]}`,
+		})
+		check(toolCall("a"), "protected_root")
+		check(toolCall("b"), "protected_root")
+	}
 }
 
 // A link that leads in a circle, or nowhere, opens nothing.

@@ -223,6 +223,9 @@ func (s standing) grown(then standing, programs int) (list []string) {
 		}
 	}
 	more("live heap", then.heap, s.heap, heapEach, heapMuch)
+	if raced {
+		return list
+	}
 	more("resident memory", then.resident, s.resident, residentEach, residentMuch)
 	more("resident memory of the children", then.forker, s.forker, residentEach/4, residentMuch/4)
 	return list

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -95,39 +93,6 @@ func (s *stage) limit() error {
 			return err
 		}
 	}
-	return nil
-}
-
-// What this process has at hand, when its address space is about to be bounded.
-const (
-	spareThreads = 6
-	spareMemory  = 2 << 20
-)
-
-// provide sees to it that the Go runtime needs nothing more of the kernel: once its
-// address space is bounded it would get neither a thread, which it wants when a call
-// takes long, nor memory, and give up.
-func (s *stage) provide() error {
-	if s.Limits.AddressSpace == 0 {
-		return nil
-	}
-	var there, gone sync.WaitGroup
-	there.Add(spareThreads)
-	release := make(chan struct{})
-	for range spareThreads {
-		gone.Go(func() {
-			runtime.LockOSThread() // so each has a thread of its own, which is kept when it ends
-			there.Done()
-			<-release
-			runtime.UnlockOSThread()
-		})
-	}
-	there.Wait()
-	close(release)
-	gone.Wait()
-	spare := make([]byte, spareMemory)
-	runtime.KeepAlive(spare)
-	runtime.GC() // it is free now, and mapped
 	return nil
 }
 

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"runtime"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -34,6 +35,35 @@ func watchParent() (begin func(), err error) {
 	}()
 	<-waiting
 	return func() { unix.Write(start, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }, nil
+}
+
+// What this process has at hand when its address space is bounded.
+const (
+	spareThreads = 6
+	spareMemory  = 8 << 20
+)
+
+// provide sees to it that the Go runtime needs nothing more of the kernel then: it
+// would get neither a thread, which it wants when a call takes long, nor memory, and
+// give up. It must come before watchParent, since a collection waits for all threads.
+func provide() {
+	var there, gone sync.WaitGroup
+	there.Add(spareThreads)
+	release := make(chan struct{})
+	for range spareThreads {
+		gone.Go(func() {
+			runtime.LockOSThread() // so each has a thread of its own, which is kept when it ends
+			there.Done()
+			<-release
+			runtime.UnlockOSThread()
+		})
+	}
+	there.Wait()
+	close(release)
+	gone.Wait()
+	spare := make([]byte, spareMemory)
+	runtime.KeepAlive(spare)
+	runtime.GC() // it is free now, and mapped
 }
 
 // wait reads so many bytes, or the end.

@@ -112,6 +112,7 @@ func (s *stage) ready() (err error) {
 	if err := s.gather(); err != nil {
 		return err
 	}
+	provide()
 	if s.watch, err = watchParent(); err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (s *stage) run() error {
 	}
 	s.watch()
 	for _, step := range []func() error{
-		s.loopback, s.mount, s.makeDir, s.mask, s.openFiles, s.enterDir, s.lineUp, s.provide, s.limit, s.landlock, dropPrivileges, s.filter, s.prove,
+		s.loopback, s.mount, s.makeDir, s.mask, s.openFiles, s.enterDir, s.lineUp, s.limit, s.landlock, dropPrivileges, s.filter, s.prove,
 	} {
 		if err := step(); err != nil {
 			return err

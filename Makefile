@@ -16,8 +16,8 @@ SHELL   := /bin/bash
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-build: ## build bin/runlens, bin/runlens-openai and bin/runlens-sandbox
-	$(GO) build -o bin/ ./cmd/...
+build: ## build bin/runlens, bin/runlens-openai and bin/runlens-sandbox, without C, which only costs memory
+	CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...
 
 test: ## run the Go and the Rego tests
 	$(GO) test $(PKGS)
@@ -59,7 +59,7 @@ docs-check: ## fail when a generated page is stale
 	@$(GO) run ./cmd/runlens policy input --format markdown | diff -u docs/input.md - || { echo "docs/input.md is stale: make docs"; exit 1; }
 
 bench: build ## benchmarks, with ratios against baselines of the same run; ONLY=longrun for a part of them
-	$(GO) build -o bin/opa github.com/open-policy-agent/opa
+	CGO_ENABLED=0 $(GO) build -o bin/opa github.com/open-policy-agent/opa
 	$(GO) run ./test/bench -only '$(ONLY)'
 
 soak: ## reads and writes against a thread that swaps links and directories; programs that hang, fork and flood in sandboxes

@@ -41,16 +41,24 @@ func python(t testing.TB) string {
 	return ""
 }
 
-// stage builds the small program that begins sandboxes; "" where that can't be
-// done, and then the test binary begins them.
+// stage is the small program that begins sandboxes: the one beside a test binary that
+// was compiled before, else it is built. Where neither can be had the test binary
+// begins them, and says so.
 var stage = sync.OnceValue(func() string {
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "runlens-sandbox")
+		if _, err := os.Stat(beside); err == nil {
+			return beside
+		}
+	}
 	dir, err := os.MkdirTemp("", "runlens-stage")
 	if err != nil {
 		return ""
 	}
 	built = dir
 	path := filepath.Join(dir, "runlens-sandbox")
-	if err := exec.Command("go", "build", "-o", path, "../../cmd/runlens-sandbox").Run(); err != nil {
+	if text, err := exec.Command("go", "build", "-o", path, "../../cmd/runlens-sandbox").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "runlens-sandbox can't be built here, so this test binary begins the sandboxes: %v\n%.400s\n", err, text)
 		return ""
 	}
 	return path

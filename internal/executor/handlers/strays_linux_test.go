@@ -58,7 +58,10 @@ func TestCommandsSideBySide(t *testing.T) {
 }
 
 // An orphan of unknown origin is the last command's to end.
-func TestCommandsSideBySideWithStrays(t *testing.T) {
+func TestCommandsSideBySideWithStrays(t *testing.T) { lastEndsStrays(t) }
+
+func lastEndsStrays(t *testing.T) {
+	t.Helper()
 	p := newProject(t, nil)
 	s := &supervisor{}
 	first, second := p.command("hang"), p.command("leave", "bare", "session", "hang")
@@ -78,15 +81,7 @@ func TestCommandStraysBesideSandboxes(t *testing.T) {
 	if s := begin.Probe(t.Context()); s.Level != sandbox.Full {
 		t.Skip("no sandbox here: " + strings.Join(s.Missing, "; "))
 	}
-	p := newProject(t, nil)
-	s := &supervisor{}
-	first, second := p.command("hang"), p.command("leave", "bare", "session", "hang")
-	endFirst := first.started(s, 1)
-	if _, err := s.run(context.Background(), second.Grant, io.Discard, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	endFirst()
-	second.nothingLeft()
+	lastEndsStrays(t)
 }
 
 // While its command runs, an orphan of unknown origin is left alone.

@@ -34,14 +34,22 @@ var arrows = map[string][]string{
 	"internal/loop":          {"internal/executor", "internal/executor/handlers", "internal/call", "internal/facts", "internal/loop/provider"},
 	"internal/loop/provider": {"internal/glyph"},
 	"internal/loop/openai":   {"internal/loop/provider", "internal/glyph"},
-	"internal/report":        {"internal/facts", "internal/engine", "internal/glyph"},
-	"policies":               {},
-	"schemas":                {},
-	"manifests":              {},
-	"test/bench":             {"internal/ledger"},
-	"cmd/runlens":            {"*"},
-	"cmd/runlens-openai":     {"internal/loop/openai"},
-	"cmd/runlens-sandbox":    {"internal/executor/sandbox", "internal/resolve"},
+	"internal/report":        {"internal/facts", "internal/engine", "internal/glyph", "internal/replay"},
+	"internal/golden": {
+		"internal/facts", "internal/call", "internal/ledger", "internal/manifest", "internal/engine",
+		"internal/executor", "internal/executor/handlers", "internal/glyph",
+	},
+	"internal/replay": {"internal/facts", "internal/call", "internal/ledger", "internal/manifest", "internal/engine", "internal/glyph"},
+	"internal/corpus": {
+		"internal/facts", "internal/manifest", "internal/engine", "internal/executor", "internal/executor/handlers", "internal/golden",
+	},
+	"policies":            {},
+	"schemas":             {},
+	"manifests":           {},
+	"test/bench":          {"internal/ledger"},
+	"cmd/runlens":         {"*"},
+	"cmd/runlens-openai":  {"internal/loop/openai"},
+	"cmd/runlens-sandbox": {"internal/executor/sandbox", "internal/resolve"},
 }
 
 // homes say who alone may import what begins so. Nothing else knows the policy

@@ -15,6 +15,7 @@ const (
 	exitBroken  = 2 // usage, broken policy or manifest, unreadable input, policy_* and ledger_*
 	exitAsk     = 3 // nothing worse than a person's approval is missing
 	exitNothing = 4 // nothing was evaluated
+	exitRecord  = 5 // too much of a record can't be replayed (replay)
 )
 
 // worse returns the exit code that wins when several things happened.
@@ -33,10 +34,12 @@ func rank(code int) int {
 		return 1
 	case exitAsk:
 		return 2
-	case exitDenied:
+	case exitRecord:
 		return 3
-	default:
+	case exitDenied:
 		return 4
+	default:
+		return 5
 	}
 }
 

@@ -23,6 +23,7 @@ const SchemaVersion = 1
 // Result is one judged call.
 type Result struct {
 	Source  string // where the call came from, for people: "calls.jsonl#3"
+	Place   Place  // where the call begins
 	CallID  string // "" when the caller gave none
 	Tool    string // "" when the call was not admitted
 	Effect  engine.Effect

@@ -17,8 +17,6 @@ import (
 	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/internal/resolve"
-	shippedpolicies "github.com/runlens/runlens/policies"
-	"github.com/runlens/runlens/schemas"
 )
 
 // project is what a command works in, and where its policy and its tools come
@@ -74,7 +72,17 @@ func (p place) String() string {
 
 // openProject finds out where everything comes from; it loads nothing yet.
 func (w *world) openProject(c *cli.Context) (*project, error) {
-	p := &project{w: w, dir: c.String("project"), key: c.String("verification-key")}
+	p, err := w.projectDir(c)
+	if err != nil {
+		return nil, err
+	}
+	p.key = c.String("verification-key")
+	return p, p.find(c.String("policies"), c.String("manifests"))
+}
+
+// projectDir is the project that the command line names, and nothing found in it yet.
+func (w *world) projectDir(c *cli.Context) (*project, error) {
+	p := &project{w: w, dir: c.String("project")}
 	if p.dir == "" {
 		p.dir = "."
 	}
@@ -84,15 +92,14 @@ func (w *world) openProject(c *cli.Context) (*project, error) {
 		return nil, hinted("--project names a directory", "open project %s: not a directory", p.dir)
 	}
 	w.noteState()
-	var errs []error
-	if err := p.findPolicies(c.String("policies")); err != nil {
-		errs = append(errs, err)
-	}
-	if err := p.findManifests(c.String("manifests")); err != nil {
-		errs = append(errs, err)
-	}
+	return p, nil
+}
+
+// find fixes the places of policies and manifests, by flag where there is one.
+func (p *project) find(policies, manifests string) error {
+	err := together(p.findPolicies(policies), p.findManifests(manifests))
 	p.policies, p.tools = p.policies.at(), p.tools.at()
-	return p, together(errs...)
+	return err
 }
 
 // findPolicies fixes the policy tree: the flag, else the project's own, else
@@ -152,38 +159,16 @@ func (p *project) loadPolicies() (*engine.Engine, error) {
 	}
 	e, err := engine.Load(src)
 	if err != nil {
-		return nil, hinted(p.loadHint(), "%w", err)
+		return nil, hinted(p.policies.loadHint(), "%w", err)
 	}
 	return e, nil
 }
 
 func (p *project) policySource() (engine.Source, error) {
-	src := engine.Source{Name: p.policies.path, Schemas: schemas.FS, Log: func(s string) { fmt.Fprintln(p.w.stderr, s) }}
-	switch p.policies.kind {
-	case embedded:
-		src.FS, src.Name = shippedpolicies.FS, "policies"
-	case overlayTree:
-		src.FS, src.Name = shippedpolicies.FS, "policies"
-		src.Overlay, src.OverName = plainDir(p.policies.real), p.policies.path
-	case bundleFile:
-		data, err := readFile(p.policies.real, maxBundle)
-		if err != nil {
-			return src, hinted("", "load policies %s: %w", p.policies.path, cause(err))
-		}
-		src.Bundle = data
-		if p.key == "" {
-			break
-		}
-		if src.Key, err = readVerificationKey(p.key); err != nil {
-			return src, err
-		}
-	default:
-		src.FS = plainDir(p.policies.real)
+	if p.key != "" && p.policies.kind != bundleFile {
+		return engine.Source{}, hinted("give the bundle with --policies FILE.tar.gz", "load policies %s: --verification-key is only for a bundle", p.policies.path)
 	}
-	if p.key != "" && src.Bundle == nil {
-		return src, hinted("give the bundle with --policies FILE.tar.gz", "load policies %s: --verification-key is only for a bundle", p.policies.path)
-	}
-	return src, nil
+	return p.sourceAt(p.policies)
 }
 
 const (
@@ -192,8 +177,8 @@ const (
 	maxManifest = 8 << 20
 )
 
-func (p *project) loadHint() string {
-	switch p.policies.kind {
+func (p place) loadHint() string {
+	switch p.kind {
 	case embedded, bundleFile:
 		return ""
 	case overlayTree:

@@ -4,6 +4,7 @@ import "github.com/urfave/cli/v2"
 
 // run carries out one command line and returns its exit code.
 func run(words []string, w *world) int {
+	w = w.onRunner()
 	app := newApp(w)
 	args, err := arrange(app, words)
 	if err == nil {

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"cmp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/runlens/runlens/internal/engine"
@@ -54,6 +57,60 @@ type Place struct {
 	File   string // as a person would type it from the current directory; "" for none
 	Line   int
 	Column int // in characters
+}
+
+// Stdin is the File of what came from standard input.
+const Stdin = "stdin"
+
+// code is Code, or a word for a finding that has none.
+func (f *Finding) code() string {
+	switch {
+	case f.Code != "":
+		return f.Code
+	case f.Status == Broken:
+		return "broken"
+	case f.Status == Ask:
+		return "ask"
+	}
+	return "failed"
+}
+
+// lines is what a finding says, for people.
+func (f *Finding) lines() []string {
+	lines := []string{cmp.Or(f.Message, f.code())}
+	if f.Detail != "" {
+		lines = append(lines, strings.Split(strings.TrimRight(f.Detail, "\n"), "\n")...)
+	}
+	if f.Remedy != "" {
+		lines = append(lines, "fix: "+f.Remedy)
+	}
+	if f.Rule.File != "" {
+		lines = append(lines, "rule: "+f.Rule.String())
+	}
+	return lines
+}
+
+// String is the place as people write it: file:line:column, as far as known.
+func (p Place) String() string {
+	text := p.File
+	for _, n := range []int{p.Line, p.Column} {
+		if n <= 0 {
+			break
+		}
+		text += ":" + strconv.Itoa(n)
+	}
+	return text
+}
+
+// levelOf is how loud a finding is: error, warning or "" for not at all.
+func levelOf(s Status) string {
+	switch s {
+	case Fail, Broken:
+		return "error"
+	case Ask:
+		return "warning"
+	}
+	return ""
 }
 
 // FindingOf is a judged call as a finding.

@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"internal/replay": {"internal/facts", "internal/call", "internal/ledger", "internal/manifest", "internal/engine", "internal/glyph"},
 	"internal/corpus": {
 		"internal/facts", "internal/manifest", "internal/engine", "internal/executor", "internal/executor/handlers", "internal/golden",
+		"internal/ledger", "internal/resolve",
 	},
 	"policies":            {},
 	"schemas":             {},

@@ -21,26 +21,41 @@ import (
 // slice and a [*Malformed], and the next one follows. An error of r ends the
 // sequence. Each slice is the caller's to keep.
 func Split(r io.Reader, max int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for piece, err := range Pieces(r, max) {
+			if !yield(piece.Raw, err) {
+				return
+			}
+		}
+	}
+}
+
+// Pieces is Split, with the place of each value in the stream. An error of r
+// comes without one.
+func Pieces(r io.Reader, max int64) iter.Seq2[Piece, error] {
 	if max <= 0 {
 		max = MaxBytes
 	}
-	return func(yield func([]byte, error) bool) {
-		s := splitter{r: bufio.NewReaderSize(r, 64<<10), max: max}
+	return func(yield func(Piece, error) bool) {
+		s := splitter{r: bufio.NewReaderSize(r, 64<<10), max: max, here: place{1, 1}}
 		for s.blanks() {
+			p := Piece{Line: s.here.line, Column: s.here.column}
 			value := s.next()
 			if s.err != nil {
 				break
 			}
+			var err error
 			if s.size > max {
-				if !yield(nil, &Malformed{Rule: ruleTooLarge, Offset: max, Fix: "send less"}) {
-					return
-				}
-			} else if !yield(value, nil) {
+				err = &Malformed{Rule: ruleTooLarge, Offset: max, Fix: "send less"}
+			} else {
+				p.Raw = value
+			}
+			if !yield(p, err) {
 				return
 			}
 		}
 		if s.err != nil {
-			yield(nil, s.err)
+			yield(Piece{}, s.err)
 		}
 	}
 }
@@ -53,7 +68,12 @@ type splitter struct {
 	size  int64 // of the value without blanks behind it, kept or not
 	gap   int64 // blanks behind it so far
 	open  []byte
+
+	here, before place // of the next byte, and of the one read last
 }
+
+// place counts lines and characters from 1.
+type place struct{ line, column int }
 
 // tooOpen is the depth at which a value is broken without a doubt.
 const tooOpen = 10_000
@@ -63,7 +83,23 @@ func (s *splitter) read() (byte, bool) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
 	}
-	return c, err == nil
+	if err != nil {
+		return c, false
+	}
+	s.before = s.here
+	switch {
+	case c == '\n':
+		s.here = place{s.here.line + 1, 1}
+	case starts(c):
+		s.here.column++
+	}
+	return c, true
+}
+
+// unread gives the last byte back.
+func (s *splitter) unread() error {
+	s.here = s.before
+	return s.r.UnreadByte()
 }
 
 // blanks skips to the next value and reports whether there is one.
@@ -74,7 +110,7 @@ func (s *splitter) blanks() bool {
 			return false
 		}
 		if !blank(c) {
-			return s.r.UnreadByte() == nil
+			return s.unread() == nil
 		}
 	}
 }
@@ -138,7 +174,7 @@ func (s *splitter) brackets() {
 		case '{', '[':
 			if !s.fits(last) {
 				if fresh {
-					s.err = s.r.UnreadByte()
+					s.err = s.unread()
 				} else {
 					s.take(c)
 					s.line()

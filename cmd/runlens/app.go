@@ -28,7 +28,7 @@ func newApp(w *world) *cli.App {
 		Commands: []*cli.Command{
 			w.checkCommand(), w.execCommand(), w.runCommand(), w.authorizeCommand(), w.ledgerCommand(),
 			w.approveCommand(), w.denyCommand(), w.approverCommand(),
-			w.toolsCommand(), w.skillsCommand(), w.policyCommand(), w.initCommand(), w.doctorCommand(), w.versionCommand(),
+			w.replayCommand(), w.toolsCommand(), w.skillsCommand(), w.policyCommand(), w.initCommand(), w.doctorCommand(), w.versionCommand(),
 		},
 		// What is wrong is said once, by exitCode.
 		ExitErrHandler: func(*cli.Context, error) {},

@@ -159,7 +159,7 @@ func (p *project) loadPolicies() (*engine.Engine, error) {
 	}
 	e, err := engine.Load(src)
 	if err != nil {
-		return nil, hinted(p.policies.loadHint(), "%w", err)
+		return nil, hinted(p.loadHint(), "%w", err)
 	}
 	return e, nil
 }
@@ -177,6 +177,9 @@ const (
 	maxManifest = 8 << 20
 )
 
+func (p *project) loadHint() string { return p.policies.loadHint() }
+
+// loadHint is what helps with a tree that does not load.
 func (p place) loadHint() string {
 	switch p.kind {
 	case embedded, bundleFile:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/facts"
+	"github.com/runlens/runlens/internal/golden"
 	"github.com/runlens/runlens/policies"
 	"github.com/runlens/runlens/schemas"
 )
@@ -31,8 +32,8 @@ func TestSilenceIsNoPermission(t *testing.T) {
 		refuses(t, changed(t, decision, "_denied if some _ in data.runlens.rules[_].deny", "_denied if some _ in data.runlens.rules[_].dney"), `load policies/runlens/decision.rego:*nothing defines "data.runlens.rules[_].dney"`)
 		// At run time: the last branch is gone for this call, so nothing is decided.
 		e := load(t, changed(t, decision, `"reasons": [_incomplete], "grant": {}}`, `"reasons": [_incomplete], "grant": {}} if input.run.read_only`))
-		in := altered(t, open(t, e, reads, "file ws/f.txt").ask(t, read("ws/f.txt")).Input, []change{{[]string{"targets", "0", "kind"}, json.RawMessage(`"none"`)}})
-		if got := told(e.Decide(t.Context(), in)); got != "deny policy_undefined" {
+		in := altered(t, open(t, e, reads, "file ws/f.txt").ask(t, read("ws/f.txt")).Input, "/targets/0/kind", `"none"`)
+		if got := golden.Told(e.Decide(t.Context(), in)); got != "deny policy_undefined" {
 			t.Error(got)
 		}
 	})

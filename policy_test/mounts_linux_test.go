@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/golden"
 	"github.com/runlens/runlens/policies"
 	"github.com/runlens/runlens/schemas"
 )
@@ -99,14 +100,14 @@ func TestMountsChild(t *testing.T) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		t.Skipf("no private mounts: %v", err)
 	}
-	c := &golden{tools: mountTools, door: "cli", layout: []string{
+	p := layOut(t,
 		"file ws/f.txt ws/sub/f.txt ws/one-file ../out/s.txt ../out/.env",
 		"dir ../out/d ws/bound ws/inner ws/proc ws/mem",
 		"link ws/to-bound -> bound/s.txt",
 		"link ws/fd -> /proc/self/fd/0",
 		"link ws/version -> /proc/version",
-	}}
-	project := c.layOut(t)
+	)
+	project := p.Dir
 	mount := func(what, from, to string, flags uintptr) {
 		t.Helper()
 		to = filepath.Join(project, to)
@@ -124,13 +125,15 @@ func TestMountsChild(t *testing.T) {
 	mount("", filepath.Join(project, "../out/s.txt"), "ws/one-file", unix.MS_BIND)
 	mount("tmpfs", "tmpfs", "ws/mem", 0)
 	mount("proc", "proc", "ws/proc", 0)
-	writeFile(t, filepath.Join(project, "ws/mem/a.txt"), []byte("text\n"))
+	if err := os.WriteFile(filepath.Join(project, "ws/mem/a.txt"), []byte("text\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 
 	e, err := engine.Load(engine.Source{FS: policies.FS, Schemas: schemas.FS})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := c.open(t, e, project)
+	x := execute(t, e, p, mountTools)
 	for _, m := range mounted {
 		call := fmt.Sprintf(`{"name":%q,"arguments":{"path":%q}}`, m.tool, m.path)
 		if m.tool == "write_file" {
@@ -140,7 +143,7 @@ func TestMountsChild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := told(out.Verdict); got != m.want {
+		if got := golden.Told(out.Verdict); got != m.want {
 			t.Errorf("%s %s\n got  %s\n want %s", m.tool, m.path, got, m.want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/runlens/runlens/internal/call"
+	"github.com/runlens/runlens/internal/golden"
 )
 
 // TestNumbersAndText holds what happens to numbers, bytes and characters on
@@ -115,7 +116,7 @@ func TestNumbersAndText(t *testing.T) {
 		for _, text := range []string{`ws/alice\u202Egro.live`, `ws/a\udb40\udc41`, `ws/\u001b[2Ja`, `ws/a\u200b`, `ws/a\u0085b`, `ws/a\u2028b`} {
 			out := g.ask(t, read(text))
 			if out.Verdict.Reasons[0].Code != "invalid_path" {
-				t.Errorf("%s: %s", text, told(out.Verdict))
+				t.Errorf("%s: %s", text, golden.Told(out.Verdict))
 			}
 			for _, r := range out.Verdict.Reasons {
 				hidden := func(c rune) bool { return unicode.IsControl(c) || unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp) }

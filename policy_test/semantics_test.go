@@ -1,13 +1,13 @@
 package policy_test
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/internal/golden"
 	"github.com/runlens/runlens/internal/manifest"
 	"github.com/runlens/runlens/policies"
 	"github.com/runlens/runlens/schemas"
@@ -64,8 +64,8 @@ func TestRegoTraps(t *testing.T) {
 	})
 	t.Run("P30 every holds of an empty list", func(t *testing.T) {
 		g := open(t, withSite(t, denyIf("x", "not _inside")+"_inside if every target in input.targets {\n\ttarget.in_project\n}\n"), reads, "file ws/f.txt")
-		in := altered(t, g.ask(t, read("ws/f.txt")).Input, []change{{[]string{"targets"}, json.RawMessage("[]")}})
-		if got := told(g.e.Decide(t.Context(), in)); got != "deny invalid_path:absent" {
+		in := altered(t, g.ask(t, read("ws/f.txt")).Input, "/targets", "[]")
+		if got := golden.Told(g.e.Decide(t.Context(), in)); got != "deny invalid_path:absent" {
 			t.Error(got)
 		}
 	})
@@ -161,8 +161,8 @@ func TestPolicyData(t *testing.T) {
 			{`{"seq":7,"by":"ada","remaining":1,"matches_call":false,"expired":false}`, "ask approval_required"},
 			{`{"seq":7,"by":"ada","remaining":1,"matches_call":true,"expired":true}`, "ask approval_required"},
 		} {
-			in := altered(t, out.Input, []change{{[]string{"approvals"}, json.RawMessage("[" + test.approval + "]")}})
-			if got := told(e.Decide(t.Context(), in)); got != test.want {
+			in := altered(t, out.Input, "/approvals", "["+test.approval+"]")
+			if got := golden.Told(e.Decide(t.Context(), in)); got != test.want {
 				t.Errorf("%s\n got  %s\n want %s", test.approval, got, test.want)
 			}
 		}

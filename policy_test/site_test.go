@@ -12,6 +12,7 @@ import (
 
 	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor"
+	"github.com/runlens/runlens/internal/golden"
 	"github.com/runlens/runlens/policies"
 	"github.com/runlens/runlens/schemas"
 )
@@ -152,9 +153,8 @@ type gate struct {
 // open lays a project out: lines are those of a layout section.
 func open(t *testing.T, e *engine.Engine, tools string, layout ...string) *gate {
 	t.Helper()
-	c := &golden{tools: tools, door: "cli", layout: layout}
-	project := c.layOut(t)
-	return &gate{c.open(t, e, project), project, e}
+	p := layOut(t, layout...)
+	return &gate{execute(t, e, p, tools), p.Dir, e}
 }
 
 func (g *gate) ask(t *testing.T, call string) *executor.Outcome {
@@ -176,7 +176,7 @@ func read(path string) string { return `{"name":"read_file","arguments":{"path":
 func (g *gate) answers(t *testing.T, calls map[string]string) {
 	t.Helper()
 	for call, want := range calls {
-		if got := told(g.ask(t, call).Verdict); got != want {
+		if got := golden.Told(g.ask(t, call).Verdict); got != want {
 			t.Errorf("%.200s\n got  %s\n want %s", call, got, want)
 		}
 	}

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/engine/regotest"
+	"github.com/runlens/runlens/schemas"
 )
 
 // command runs one command line in this process, in the working directory.
@@ -148,7 +150,7 @@ func opa(t *testing.T, dirs []string) {
 			t.Fatal(err)
 		}
 	}
-	report, err := regotest.Run(context.Background(), os.DirFS(all), "")
+	report, err := regotest.Run(context.Background(), engine.Source{FS: os.DirFS(all), Schemas: schemas.FS}, regotest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

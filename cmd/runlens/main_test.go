@@ -17,11 +17,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/engine/regotest"
 	"github.com/runlens/runlens/internal/executor/sandbox"
 	"github.com/runlens/runlens/internal/ledger"
 	"github.com/runlens/runlens/internal/loop/openai"
 	"github.com/runlens/runlens/internal/resolve"
+	"github.com/runlens/runlens/schemas"
 )
 
 var update = flag.Bool("update", false, "write the golden sections of the scripts, and the generated pages")
@@ -145,7 +147,7 @@ func opatest(ts *testscript.TestScript, neg bool, args []string) {
 	for _, dir := range args {
 		ts.Check(os.CopyFS(all, os.DirFS(ts.MkAbs(dir))))
 	}
-	report, err := regotest.Run(context.Background(), os.DirFS(all), "")
+	report, err := regotest.Run(context.Background(), engine.Source{FS: os.DirFS(all), Schemas: schemas.FS}, regotest.Options{})
 	ts.Check(err)
 	failed := report.Failed()
 	for _, r := range failed {

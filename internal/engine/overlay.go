@@ -14,7 +14,10 @@ var open = []string{"codes", "approvals", "secrets"}
 // add: families, data keys and codes that the tree below does not have. So an
 // overlay can never change what a shipped rule, helper or setting says.
 func addOverlay(t *tree, data *node, src Source, p *problems) {
-	over := readTree(src.Overlay, src.OverName, p)
+	mergeOverlay(t, readTree(src.Overlay, src.OverName, p), data, src, p)
+}
+
+func mergeOverlay(t *tree, over tree, data *node, src Source, p *problems) {
 	t.empty = append(t.empty, over.empty...)
 	shipped := map[string]bool{}
 	for _, f := range t.modules {

@@ -32,6 +32,9 @@ type tree struct {
 	data    []file
 	root    *file    // data.json beside runlens/, which only bundles have
 	empty   []string // family folders without a policy, as shown
+
+	withTests bool   // keep tests
+	tests     []file // *_test.rego
 }
 
 const (
@@ -44,6 +47,11 @@ const (
 // readTree reads a directory tree. name is shown in front of file names.
 func readTree(fsys fs.FS, name string, p *problems) tree {
 	var t tree
+	t.read(fsys, name, p)
+	return t
+}
+
+func (t *tree) read(fsys fs.FS, name string, p *problems) {
 	var total int64
 	var families []string
 	err := fs.WalkDir(fsys, ".", func(rel string, d fs.DirEntry, err error) error {
@@ -98,7 +106,6 @@ func readTree(fsys fs.FS, name string, p *problems) tree {
 			t.empty = append(t.empty, path.Join(name, family))
 		}
 	}
-	return t
 }
 
 // add files f under what it is, after the checks that hold for every text.
@@ -109,6 +116,9 @@ func (t *tree) add(f file, p *problems) {
 	switch {
 	case strings.HasSuffix(f.rel, "_test.rego"):
 		checkTestFile(f, p)
+		if t.withTests {
+			t.tests = append(t.tests, f)
+		}
 	case strings.HasSuffix(f.rel, ".rego"):
 		t.modules = append(t.modules, f)
 	case f.rel == "data.json":

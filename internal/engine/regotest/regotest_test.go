@@ -5,7 +5,14 @@ import (
 	"slices"
 	"testing"
 	"testing/fstest"
+
+	"github.com/runlens/runlens/internal/engine"
+	"github.com/runlens/runlens/schemas"
 )
+
+func run(t *testing.T, fsys fstest.MapFS, pattern string) (*Report, error) {
+	return Run(t.Context(), engine.Source{FS: fsys, Schemas: schemas.FS}, Options{Pattern: pattern})
+}
 
 func tree(test string) fstest.MapFS {
 	return fstest.MapFS{
@@ -21,7 +28,7 @@ under if input.n < data.runlens.limit
 }
 
 func TestRun(t *testing.T) {
-	report, err := Run(t.Context(), tree(`test_over if runlens.over with input as {"n": 4}
+	report, err := run(t, tree(`test_over if runlens.over with input as {"n": 4}
 
 test_wrong if runlens.over with input as {"n": 3}
 
@@ -37,13 +44,13 @@ todo_test_later if false
 		failed = append(failed, r.Name+" "+r.Place.String())
 	}
 	if want := []string{
-		"data.runlens_test.test_wrong runlens/x_test.rego:7",
-		"data.runlens_test.test_error runlens/x_test.rego:9",
-		"data.runlens_test.todo_test_later runlens/x_test.rego:11",
+		"data.runlens_test.test_wrong policies/runlens/x_test.rego:7",
+		"data.runlens_test.test_error policies/runlens/x_test.rego:9",
+		"data.runlens_test.todo_test_later policies/runlens/x_test.rego:11",
 	}; !slices.Equal(failed, want) {
 		t.Errorf("failed %q, want %q", failed, want)
 	}
-	if want := []Place{{"runlens/x.rego", 5}}; !slices.Equal(report.Missing, want) {
+	if want := []Place{{"policies/runlens/x.rego", 5}}; !slices.Equal(report.Missing, want) {
 		t.Errorf("missing %v, want %v", report.Missing, want)
 	}
 	if len(report.Rules) != 2 || !report.Rules[0].Covered || report.Rules[1].Covered {
@@ -52,7 +59,7 @@ todo_test_later if false
 }
 
 func TestRunSelects(t *testing.T) {
-	report, err := Run(t.Context(), tree("test_a if true\n\ntest_b if true\n"), "test_b$")
+	report, err := run(t, tree("test_a if true\n\ntest_b if true\n"), "test_b$")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +69,7 @@ func TestRunSelects(t *testing.T) {
 }
 
 func TestRunRefusesWhatDoesNotCompile(t *testing.T) {
-	if _, err := Run(t.Context(), tree("test_a if undefined_function(1)\n"), ""); err == nil {
+	if _, err := run(t, tree("test_a if undefined_function(1)\n"), ""); err == nil {
 		t.Error("no error")
 	}
 }
@@ -85,7 +92,7 @@ func TestUnformatted(t *testing.T) {
 // reached by one, every file is formatted.
 func TestShippedPolicies(t *testing.T) {
 	fsys := os.DirFS("../../../policies")
-	report, err := Run(t.Context(), fsys, "")
+	report, err := Run(t.Context(), engine.Source{FS: fsys, Schemas: schemas.FS}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +101,9 @@ func TestShippedPolicies(t *testing.T) {
 	}
 	for _, r := range report.Failed() {
 		t.Errorf("%s: %s does not pass %s", r.Place, r.Name, r.Error)
+	}
+	for _, p := range report.Problems {
+		t.Error(p)
 	}
 	for _, p := range report.Missing {
 		t.Errorf("%s: no test reaches this line", p)

@@ -61,7 +61,7 @@ func (f *Flips) groupFinding(g *replay.Group) Finding {
 	e := &g.Smallest
 	out := Finding{
 		Suite: f.Name, Name: fmt.Sprintf("%s %s: %s", classWords(g.Class), toolWords(g), change(g)), Status: Pass, Code: g.Class.String(),
-		Message: fmt.Sprintf("%s of %s: %s; for example %s", counted(g.Count, "calls"), toolWords(g), change(g), exampleWords(e)),
+		Message: fmt.Sprintf("%s of %s: %s; for example %s", counted(g.Count, "calls"), toolWords(g), change(g), strings.ReplaceAll(exampleWords(e), "  ", ", ")),
 		Place:   Place{File: e.File, Line: e.Line}, Rule: Place{File: e.Reason.File, Line: e.Reason.Line},
 		Title: classTitle(g.Class),
 	}

@@ -94,8 +94,8 @@ func writeMismatches(b *strings.Builder, groups *replay.Groups) {
 	if n == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nbefore any flip: %s come out otherwise under the policy that gave them. Either the record is\n"+
-		"not whole or the program judges differently now. They count as not judged.\n", counted(n, "recorded verdicts"))
+	fmt.Fprintf(b, "\nbefore any flip: the policy that gave them decides otherwise now about %s.\n"+
+		"Either the record is not whole or the program judges differently. They count as not judged.\n", counted(n, "verdicts"))
 	for _, g := range groups.List() {
 		b.WriteString("mismatch  ")
 		writeGroup(b, g)
@@ -237,7 +237,9 @@ func writeRest(b *strings.Builder, f *Flips) {
 	if len(f.Broken) > 0 {
 		fmt.Fprintf(b, "\nnot readable to the end; what stands behind was not judged:\n")
 		for _, broken := range f.Broken {
-			fmt.Fprintf(b, "  %s: %s\n", Escape(broken.Where), Escape(broken.Err.Error()))
+			for line := range strings.SplitSeq(broken.Err.Error(), "\n") {
+			fmt.Fprintf(b, "  %s\n", Escape(line))
+		}
 		}
 	}
 }

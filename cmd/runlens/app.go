@@ -75,6 +75,7 @@ policy, runs it only when the policy allows it, and writes every step to a ledge
   runlens exec call.json              decide, run, record; prints the result
   runlens run < calls.jsonl           a whole run: calls in, results out
   runlens ledger show RUN             what happened in a run
+  runlens replay RUN                  would it be decided alike by now?
   runlens approve RUN CALL            a person's yes to a call that asks for one
   runlens init my-project             a project to start from
 
@@ -82,7 +83,8 @@ Policies and manifests come from the flags, else from the project's policies/ an
 manifests/, else from the copies inside this program.
 
 Exit codes: 0 all allowed; 1 denied, blocked or failed; 2 wrong usage, broken policy,
-unreadable input; 3 approvals are missing; 4 nothing was evaluated.`
+unreadable input; 3 approvals are missing; 4 nothing was evaluated; 5 too much of a
+record can't be replayed.`
 
 const helpTail = `
 Global options (runlens --help): --project, --policies, --manifests, --run, --verification-key

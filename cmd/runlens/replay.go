@@ -27,14 +27,15 @@ the project's own, the embedded one, --policies, and each --old. A verdict that 
 otherwise there is told first, and counts as not judged, as does all that can't be judged
 from the record. docs/replay.md says what is judged and what is not.
 
---policies and --old take a TREE. ` + treeWords + `
+--policies and --old each take a TREE.
+` + treeWords + `
 
 --manifests judges by the tools as they are declared there: roots, limits, commands.
 Without it they are what was recorded.
 
 Exit codes, the worst of all: 2 a run or a policy can't be read, or policy fails; 1 a call
 is loosened (--fail-on); 5 more verdicts than --max-unreplayable could not be judged;
-4 nothing was judged; 0 neither.`,
+4 nothing was judged; 0 none of these.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "old", Usage: "`TREE` that may have given the recorded verdicts; for several, give it again"},
 			failOnFlag(),

@@ -21,10 +21,10 @@ const embeddedTree = "embedded"
 
 // treeWords say how a tree is named by commands that only compare: nothing is
 // run under what they load, so that an overlay may be named there too.
-const treeWords = `TREE is a directory that holds runlens/decision.rego, a directory that holds runlens/
-without one (an overlay: it is put on the embedded tree), an OPA bundle (.tar.gz), or the
-word "embedded" for the policies inside this program. --verification-key holds for every
-bundle that the command line names.`
+const treeWords = `A TREE is a directory that holds runlens/decision.rego; or a directory that holds runlens/
+without one, an overlay, which is put on the embedded tree; or an OPA bundle (.tar.gz); or
+the word "embedded" for the policies inside this program. --verification-key holds for
+every bundle that the command line names.`
 
 // openComparing is openProject for commands that judge under several trees and
 // run nothing. --policies is left to them: it is a TREE like the others, and the

@@ -238,8 +238,8 @@ func writeRest(b *strings.Builder, f *Flips) {
 		fmt.Fprintf(b, "\nnot readable to the end; what stands behind was not judged:\n")
 		for _, broken := range f.Broken {
 			for line := range strings.SplitSeq(broken.Err.Error(), "\n") {
-			fmt.Fprintf(b, "  %s\n", Escape(line))
-		}
+				fmt.Fprintf(b, "  %s\n", Escape(line))
+			}
 		}
 	}
 }

@@ -36,3 +36,23 @@ func (w *world) writeCommands(data []byte) error {
 	out.stdout, _ = report.Unguarded(w.stdout)
 	return out.write(data)
 }
+
+// writeFindings writes a report in one of the formats that are made of findings.
+// name is the command it comes from.
+func (w *world) writeFindings(format, name string, list []report.Finding) error {
+	switch format {
+	case "junit":
+		data, err := report.JUnit(name, list)
+		if err != nil {
+			return err
+		}
+		return w.write(data)
+	case "sarif":
+		data, err := report.SARIF(list, readBuild().version)
+		if err != nil {
+			return err
+		}
+		return w.write(data)
+	}
+	return w.writeCommands(report.GitHub(list))
+}

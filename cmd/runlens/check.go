@@ -29,6 +29,7 @@ directory, paths inside a call from the project.
 
   runlens check call.json
   runlens check --format jsonl calls/ | jq -r 'select(.verdict != "allow") | .reason'
+  runlens check --format sarif calls/ > runlens.sarif        for code scanning
   runlens check --run demo-001 call.json        against what the run has recorded
   runlens check --format input call.json > input.json
   opa eval -d policies -i input.json data.runlens.decision
@@ -36,7 +37,7 @@ directory, paths inside a call from the project.
 Exit codes, the worst of all calls: 2 unreadable input or broken policy, 1 denied or
 blocked, 3 an approval is missing, 4 an argument held no call, 0 all allowed.`,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the report: text, json (one object for one call, else an array), jsonl, or input (what policy judged)"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the report: text, json (one object for one call, else an array), jsonl, input (what policy judged), or for CI junit, sarif or github (annotations)"},
 			&cli.StringFlag{Name: "ask", Value: "report", Usage: "`HOW` a call that needs an approval counts: report (exit code 3) or deny (exit code 1)"},
 		},
 		Action: w.check,
@@ -44,7 +45,7 @@ blocked, 3 an approval is missing, 4 an argument held no call, 0 all allowed.`,
 }
 
 func (w *world) check(c *cli.Context) error {
-	format, formatErr := oneOf(c, "format", "text", "json", "jsonl", "input")
+	format, formatErr := oneOf(c, "format", "text", "json", "jsonl", "input", "junit", "sarif", "github")
 	ask, askErr := oneOf(c, "ask", "report", "deny")
 	id, runErr := runID(c)
 	if err := together(formatErr, askErr, runErr); err != nil {
@@ -68,6 +69,7 @@ func (w *world) check(c *cli.Context) error {
 	}
 	defer x.Close()
 	k := &checker{w: w, x: x, run: id, format: format, askDenies: ask == "deny"}
+	k.finder = w.newFinder(format, x)
 	code, err := k.all(c.Context, c.Args().Slice())
 	if err != nil {
 		return err
@@ -82,6 +84,7 @@ type checker struct {
 	run       string
 	format    string
 	askDenies bool
+	finder    *finder // nil when nobody wants findings
 
 	single   bool           // one file or stdin: one call is one document
 	held     *report.Result // the first call, until it is known whether another follows
@@ -104,12 +107,18 @@ func (k *checker) all(ctx context.Context, args []string) (int, error) {
 		k.progress.step()
 	}
 	k.progress.clear()
-	return k.code, k.finish()
+	if err := k.finish(); err != nil {
+		return exitBroken, err
+	}
+	k.finder.annotate()
+	return k.code, nil
 }
 
 // finish writes what comes behind the last call.
 func (k *checker) finish() error {
 	switch {
+	case k.finder.reports():
+		return k.finder.report("runlens check")
 	case k.held != nil && k.format == "input":
 		return k.flush(report.Input([]report.Result{*k.held}, true))
 	case k.held != nil:
@@ -133,7 +142,7 @@ func (k *checker) list(args []string) (files []string) {
 		case err != nil:
 			k.broken(err)
 		case got.isDir && len(got.files) == 0:
-			k.nothing("%s holds no calls: no *.json, *.jsonl or *.ndjson", arg)
+			k.nothing(arg, "%s holds no calls: no *.json, *.jsonl or *.ndjson")
 		}
 		if got.over > 0 {
 			more := ""
@@ -158,48 +167,49 @@ func (k *checker) file(ctx context.Context, name string) error {
 	}
 	defer closeIn()
 	n := 0
-	for raw, err := range call.Split(in, 0) {
+	for piece, err := range call.Pieces(in, 0) {
 		n++
 		var broken *call.Malformed
 		if err != nil && !errors.As(err, &broken) {
-			k.broken(hinted("", "read %s: %w", name, cause(err)))
+			k.broken(&unread{name: name, cause: cause(err)})
 			return nil
 		}
-		source := sourceName(name)
+		file := sourceName(name)
+		source := file
 		if n > 1 || isLines(name) {
 			source = fmt.Sprintf("%s#%d", source, n)
 		}
-		if err := k.one(ctx, source, raw, broken); err != nil {
+		if err := k.one(ctx, file, source, piece, broken); err != nil {
 			return err
 		}
 	}
 	if n == 0 {
-		k.nothing("%s holds no call", sourceName(name))
+		k.nothing(sourceName(name), "%s holds no call")
 	}
 	return nil
 }
 
-// one judges one call. tooLarge is set instead of raw for a value that Split
-// did not keep.
-func (k *checker) one(ctx context.Context, source string, raw []byte, tooLarge *call.Malformed) error {
+// one judges one call. tooLarge is set for a value that was not kept.
+func (k *checker) one(ctx context.Context, file, source string, piece call.Piece, tooLarge *call.Malformed) error {
 	var r report.Result
 	if tooLarge != nil {
 		r = report.Result{Source: source, Effect: engine.Deny, Reasons: []engine.Reason{
 			engine.GoReason("malformed_call", tooLarge.Error(), "", nil),
 		}}
 	} else {
-		out, err := k.x.Check(ctx, raw, k.run)
+		out, err := k.x.Check(ctx, piece.Raw, k.run)
 		if err != nil {
 			return hinted("", "check %s: %w", source, err)
 		}
-		r = resultOf(source, out, k.format != "text")
+		r = resultOf(source, out, k.format != "text" && !k.finder.reports())
 	}
-	k.count(&r)
+	r.Place = report.Place{File: file, Line: piece.Line, Column: piece.Column}
+	k.finder.call(&r, piece, k.count(&r))
 	return k.report(r)
 }
 
-// count takes a verdict into the exit code.
-func (k *checker) count(r *report.Result) {
+// count takes a verdict into the exit code, and returns the code of it alone.
+func (k *checker) count(r *report.Result) int {
 	k.tally.Add(r.Effect)
 	code := codeOf(r.Effect, r.Reasons[0].Code)
 	if code == exitAsk && k.askDenies {
@@ -209,12 +219,16 @@ func (k *checker) count(r *report.Result) {
 		complain(k.w.stderr, fmt.Errorf("check %s: %s: %s", r.Source, r.Reasons[0].Code, r.Reasons[0].Message))
 	}
 	k.code = worse(k.code, code)
+	return code
 }
 
 // report writes a result. In the formats that are one document for one call the
 // first is held until it is known whether another follows.
 func (k *checker) report(r report.Result) error {
 	first := k.tally.Total() == 1
+	if k.finder.reports() {
+		return nil // the findings are one document
+	}
 	switch k.format {
 	case "text":
 		return k.flush(report.Text([]report.Result{r}), nil)
@@ -257,13 +271,15 @@ func (k *checker) flush(data []byte, err error) error {
 func (k *checker) broken(err error) {
 	k.progress.clear()
 	complain(k.w.stderr, err)
+	k.finder.unread(err)
 	k.code = worse(k.code, exitBroken)
 }
 
 // nothing tells of an argument in which there was nothing to judge.
-func (k *checker) nothing(format string, args ...any) {
+func (k *checker) nothing(arg, format string) {
 	k.progress.clear()
-	k.w.note(format, args...)
+	k.w.note(format, arg)
+	k.finder.nothing(arg, fmt.Sprintf(format, arg))
 	k.code = worse(k.code, exitNothing)
 }
 

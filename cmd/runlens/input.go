@@ -18,6 +18,15 @@ const (
 	maxDepth = 32
 )
 
+// unread is an input that can't be read.
+type unread struct {
+	name  string
+	cause error
+}
+
+func (u *unread) Error() string { return fmt.Sprintf("read %s: %v", u.name, u.cause) }
+func (u *unread) Unwrap() error { return u.cause }
+
 // openInput opens a file of calls, or stdin for "-".
 func (w *world) openInput(name string) (in io.Reader, closeIn func() error, err error) {
 	if name == "-" {
@@ -25,10 +34,10 @@ func (w *world) openInput(name string) (in io.Reader, closeIn func() error, err 
 	}
 	f, err := openRegular(name)
 	if errors.Is(err, errNotRegular) {
-		return nil, nil, hinted("pipe the calls in, with - for the file", "read %s: %w", name, err)
+		return nil, nil, &trouble{cause: &unread{name: name, cause: err}, hint: "pipe the calls in, with - for the file"}
 	}
 	if err != nil {
-		return nil, nil, hinted(similar(name), "read %s: %w", name, cause(err))
+		return nil, nil, &trouble{cause: &unread{name: name, cause: cause(err)}, hint: similar(name)}
 	}
 	return f, f.Close, nil
 }
@@ -90,7 +99,7 @@ func callFiles(arg string) (found, error) {
 	}
 	st, err := os.Stat(arg)
 	if err != nil {
-		return found{}, hinted(similar(arg), "read %s: %w", arg, cause(err))
+		return found{}, &trouble{cause: &unread{name: arg, cause: cause(err)}, hint: similar(arg)}
 	}
 	if !st.IsDir() {
 		return found{files: []string{arg}}, nil
@@ -99,7 +108,7 @@ func callFiles(arg string) (found, error) {
 	// With the slash the argument may be a link itself.
 	err = filepath.WalkDir(arg+string(filepath.Separator), w.entry)
 	if err != nil { // a directory that is too large gives no files at all
-		return found{isDir: true}, hinted("name the folders to check one by one", "read %s: %w", arg, cause(err))
+		return found{isDir: true}, &trouble{cause: &unread{name: arg, cause: cause(err)}, hint: "name the folders to check one by one"}
 	}
 	slices.Sort(w.files)
 	return w.found, together(w.troubles...)
@@ -114,7 +123,7 @@ type walk struct {
 }
 
 func (w *walk) tell(name string, err error) {
-	w.troubles = append(w.troubles, hinted("", "read %s: %w", name, cause(err)))
+	w.troubles = append(w.troubles, &unread{name: name, cause: cause(err)})
 }
 
 func (w *walk) entry(name string, d fs.DirEntry, err error) error {

@@ -34,5 +34,6 @@ func main() {
 	sandbox.Init(resolve.Fold) // doesn't return in the first process of a sandbox
 	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(softLimit)
+	outlivePipes()
 	os.Exit(run(os.Args[1:], system()))
 }

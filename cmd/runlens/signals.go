@@ -20,3 +20,9 @@ func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 	return signal.NotifyContext(ctx, asks...)
 }
+
+// outlivePipes makes a reader that has gone away an error of the write, as a full
+// disk is: a report that nobody could read must end with the same code. Without
+// it the process would die of SIGPIPE and say nothing. Programs that it starts
+// keep the default, which an ignored signal would take from them.
+func outlivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

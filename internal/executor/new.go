@@ -209,3 +209,6 @@ func (x *Executor) Close() error {
 
 // below picks the entries of a recursive target that policy data cares about.
 func (x *Executor) below(folded string) bool { return x.settings.Names.Refused(folded) }
+
+// Codes lists what the policy in force can answer with.
+func (x *Executor) Codes() []engine.Code { return x.cfg.Engine.Codes() }

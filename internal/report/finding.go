@@ -128,6 +128,16 @@ func FindingOf(r *Result) Finding {
 	if f.Status != Pass {
 		f.Code, f.Message, f.Remedy = first.Code, first.Message, first.Remedy
 		f.Rule = Place{File: first.File, Line: first.Line}
+		f.Detail = alsoOf(r.Reasons)
 	}
 	return f
+}
+
+// alsoOf tells of the reasons behind the first, one a line.
+func alsoOf(reasons []engine.Reason) string {
+	var lines []string
+	for i := 1; i < len(reasons); i++ {
+		lines = append(lines, "also "+reasons[i].Code+": "+reasons[i].Message)
+	}
+	return strings.Join(lines, "\n")
 }

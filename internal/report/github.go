@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,7 +24,7 @@ func GitHub(list []Finding) []byte {
 		}
 		b.WriteString("::" + kind + " ")
 		if f.Place.File != "" && f.Place.File != Stdin {
-			b.WriteString("file=" + property(f.Place.File) + ",")
+			b.WriteString("file=" + property(filepath.ToSlash(filepath.Clean(f.Place.File))) + ",")
 			if f.Place.Line > 0 {
 				b.WriteString("line=" + strconv.Itoa(f.Place.Line) + ",")
 			}

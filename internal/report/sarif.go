@@ -105,7 +105,7 @@ func locationOf(p Place) sarifLocation {
 // uri is a file's name as a URI reference (RFC 3986): relative to wherever the
 // reader puts it, or a file URI when the name is absolute.
 func uri(name string) string {
-	slashed := filepath.ToSlash(name)
+	slashed := filepath.ToSlash(filepath.Clean(name))
 	var b strings.Builder
 	if filepath.IsAbs(name) {
 		b.WriteString("file://")

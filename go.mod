@@ -3,6 +3,7 @@ module github.com/runlens/runlens
 go 1.26.5
 
 require (
+	github.com/joshdk/go-junit v1.0.0
 	github.com/landlock-lsm/go-landlock v0.11.2
 	github.com/open-policy-agent/opa v1.22.4
 	github.com/openai/openai-go/v3 v3.98.0

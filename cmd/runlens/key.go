@@ -1,57 +1,46 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
-
 	"github.com/runlens/runlens/internal/engine"
 )
 
 // readVerificationKey reads the public key that a bundle must be signed with.
-// The algorithm follows from the kind of key, never from the bundle: it is the
-// one that `opa build --signing-alg` was given, or RS256, its default.
+// What it may be signed with follows from the kind of key, never from the bundle
+// alone.
 func readVerificationKey(name string) (*engine.VerificationKey, error) {
 	text, err := readFile(name, maxKey)
 	if err != nil {
 		return nil, hinted(similar(name), "read verification key %s: %w", name, cause(err))
 	}
-	algorithm, err := algorithmOf(text)
+	key, err := engine.ParseVerificationKey(text)
 	if err != nil {
-		return nil, hinted("a PEM file with a public key, such as `openssl pkey -in key.pem -pubout` writes", "read verification key %s: %w", name, err)
+		return nil, hinted("a PEM file with one public key, such as `openssl pkey -in key.pem -pubout` writes", "read verification key %s: %w", name, err)
 	}
-	return &engine.VerificationKey{Key: string(text), Algorithm: algorithm}, nil
+	return key, nil
 }
 
-func algorithmOf(text []byte) (string, error) {
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return "", errors.New("not PEM")
-	}
-	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+// readSigningKey reads the private key that signs a bundle. One that others may
+// read is refused, as ssh does: what it signed could be anybody's.
+func readSigningKey(name, id string) (*engine.SigningKey, error) {
+	text, err := readFile(name, maxKey)
 	if err != nil {
-		if _, err := x509.ParsePKCS1PublicKey(block.Bytes); err != nil {
-			return "", errors.New("not a public key")
-		}
-		return "RS256", nil
+		return nil, hinted(similar(name), "read signing key %s: %w", name, cause(err))
 	}
-	switch key := key.(type) {
-	case *rsa.PublicKey:
-		return "RS256", nil
-	case ed25519.PublicKey:
-		return "EdDSA", nil
-	case *ecdsa.PublicKey:
-		switch key.Curve.Params().BitSize {
-		case 256:
-			return "ES256", nil
-		case 384:
-			return "ES384", nil
-		case 521:
-			return "ES512", nil
-		}
+	if err := kept(name); err != nil {
+		return nil, hinted("chmod 600 "+name, "read signing key %s: %w", name, err)
 	}
-	return "", errors.New("a kind of key that no bundle is signed with")
+	key, err := engine.ParseSigningKey(text, id)
+	if err != nil {
+		return nil, hinted("a PEM file with one private key that is not encrypted, RSA, ECDSA or Ed25519: `openssl genpkey -algorithm ed25519 -out key.pem` makes one, `openssl pkey -in key.pem -out plain.pem` takes a passphrase off",
+			"read signing key %s: %w", name, err)
+	}
+	return key, nil
+}
+
+// noteUnchecked says that a signature was there and was not looked at: whoever
+// signs a bundle expects it to be.
+func (p *project) noteUnchecked(e *engine.Engine, shown string) {
+	if e.Unchecked() {
+		p.w.note("%s is signed, and the signature was not checked: --verification-key FILE does", shown)
+	}
 }

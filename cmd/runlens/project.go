@@ -161,6 +161,7 @@ func (p *project) loadPolicies() (*engine.Engine, error) {
 	if err != nil {
 		return nil, hinted(p.loadHint(), "%w", err)
 	}
+	p.noteUnchecked(e, p.policies.path)
 	return e, nil
 }
 

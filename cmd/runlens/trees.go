@@ -95,6 +95,7 @@ func (p *project) loadAt(at place) (*engine.Engine, error) {
 	if err != nil {
 		return nil, hinted(at.loadHint(), "%w", err)
 	}
+	p.noteUnchecked(e, at.path)
 	return e, nil
 }
 

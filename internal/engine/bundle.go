@@ -1,63 +1,46 @@
 package engine
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
-	"io"
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/open-policy-agent/opa/v1/bundle"
 )
 
-// VerificationKey is the public key (PEM) or secret that a bundle's signature
-// is checked with.
-type VerificationKey struct {
-	ID        string // key id in the signature; "" takes the only key
-	Key       string
-	Algorithm string // "" is RS256
-	Scope     string // must be the signature's scope when set
-}
+const (
+	manifestFile   = ".manifest"
+	signaturesFile = ".signatures.json"
+)
 
 // readBundle reads an OPA bundle, a gzipped tar as `opa build -b` writes it.
 // Where the build put the tree does not matter: the folder that holds
 // runlens/decision.rego is its root. Data has been gathered into one data.json
 // at the top by then.
-func readBundle(raw []byte, key *VerificationKey, name string, p *problems) tree {
+//
+// The archive is unpacked once. With a key nothing of it is looked at before
+// the signature holds for every file; what holds is what is loaded.
+func readBundle(raw []byte, key *VerificationKey, name string, p *problems) (t tree, signed bool) {
+	found := len(p.list)
+	entries := unpack(raw, name, p)
+	if len(p.list) > found {
+		return tree{}, false
+	}
+	signed = slices.ContainsFunc(entries, func(f file) bool { return f.rel == signaturesFile })
 	if key != nil {
-		if err := verifyBundle(raw, key); err != nil {
-			p.add(name, 0, "", "signature does not verify: %v", err)
-			return tree{}
+		if verify(entries, key, name, p); len(p.list) > found {
+			return tree{}, signed
 		}
 	}
-	entries, err := untar(raw)
-	if err != nil {
-		p.add(name, 0, "", "is not an OPA bundle: %v", err)
-		return tree{}
-	}
-	prefix, found := "", false
+	prefix := rootOf(entries)
 	for _, f := range entries {
-		if at, ok := strings.CutSuffix(f.rel, decisionFile); ok && (at == "" || strings.HasSuffix(at, "/")) {
-			if !found || len(at) < len(prefix) {
-				prefix, found = at, true
-			}
-		}
-	}
-	var t tree
-	for _, f := range entries {
-		base := path.Base(f.rel)
 		inBundle := path.Join(name, f.rel)
 		switch {
-		case f.rel == ".manifest":
+		case f.rel == manifestFile:
 			checkManifest(f.raw, inBundle, p)
 			continue
-		case f.rel == ".signatures.json":
+		case f.rel == signaturesFile:
 			continue
-		case base == "data.json" && (f.rel == base || strings.HasPrefix(f.rel, folder+"/")):
+		case isData(f.rel):
 		case strings.HasSuffix(f.rel, ".rego") && strings.HasPrefix(f.rel, prefix):
 			f.rel = strings.TrimPrefix(f.rel, prefix)
 			if _, why := admitted(f.rel); why != "" {
@@ -65,13 +48,48 @@ func readBundle(raw []byte, key *VerificationKey, name string, p *problems) tree
 				continue
 			}
 		default:
-			p.add(inBundle, 0, "a bundle holds policies, data.json and .manifest", "does not belong in a policy bundle")
+			p.add(inBundle, 0, strayFix(f.rel), "does not belong in a policy bundle")
 			continue
 		}
 		f.shown = path.Join(name, f.rel)
 		t.add(f, p)
 	}
-	return t
+	return t, signed
+}
+
+// rootOf is the folder, with a slash behind it, that holds runlens/.
+func rootOf(entries []file) (prefix string) {
+	found := false
+	for _, f := range entries {
+		at, ok := strings.CutSuffix(f.rel, decisionFile)
+		if ok && (at == "" || strings.HasSuffix(at, "/")) && (!found || len(at) < len(prefix)) {
+			prefix, found = at, true
+		}
+	}
+	return prefix
+}
+
+func isData(rel string) bool {
+	return rel == "data.json" || path.Base(rel) == "data.json" && strings.HasPrefix(rel, folder+"/")
+}
+
+// strayFix says what to do about a file that no policy bundle has.
+func strayFix(rel string) string {
+	switch base := path.Base(rel); {
+	case base == "policy.wasm", base == "plan.json":
+		return "build without --target: rules are judged as they are written"
+	case base == "patch.json":
+		return "a delta bundle is no policy tree, build a whole one"
+	case strings.HasPrefix(rel, "optimized/"):
+		return "build without --optimize: rules are judged as they are written"
+	case base == "data.json":
+		return "data counts from the top of a bundle: pack the folder that holds runlens/, not one above it"
+	case base == signaturesFile:
+		return "the signature stands at the top of a bundle"
+	case strings.HasPrefix(base, "._"):
+		return "macOS packs such files, COPYFILE_DISABLE=1 keeps them out"
+	}
+	return "a bundle holds policies, data.json and .manifest, and nothing beside them"
 }
 
 // checkManifest refuses what would make stock OPA read the bundle differently.
@@ -93,77 +111,6 @@ func checkManifest(raw []byte, shown string, p *problems) {
 		p.add(shown, 0, "list runlens", "roots leave out the policies: a bundle reader would drop them")
 	}
 	if len(m.WASM) > 0 && string(m.WASM) != "null" && string(m.WASM) != "[]" {
-		p.add(shown, 0, "", "WebAssembly modules are not supported")
-	}
-}
-
-func verifyBundle(raw []byte, key *VerificationKey) error {
-	id := key.ID
-	if id == "" {
-		id = "default"
-	}
-	algorithm := key.Algorithm
-	if algorithm == "" {
-		algorithm = "RS256"
-	}
-	config := bundle.NewVerificationConfig(map[string]*bundle.KeyConfig{
-		id: {Key: key.Key, Algorithm: algorithm, Scope: key.Scope},
-	}, id, key.Scope, nil)
-	_, err := bundle.NewReader(bytes.NewReader(raw)).
-		WithSizeLimitBytes(maxFile).
-		WithBundleVerificationConfig(config).
-		Read()
-	return err
-}
-
-// nothingBehind refuses what stands behind the archive: another reader of the
-// same bytes might take it for part of the bundle.
-func nothingBehind(z *gzip.Reader, packed *bytes.Reader) error {
-	rest, err := io.ReadAll(io.LimitReader(z, maxTree))
-	if err != nil {
-		return err
-	}
-	if len(bytes.Trim(rest, "\x00")) > 0 || packed.Len() > 0 {
-		return errors.New("something stands behind the archive")
-	}
-	return nil
-}
-
-// untar returns the files of a gzipped tar, names without a leading slash.
-func untar(raw []byte) ([]file, error) {
-	packed := bytes.NewReader(raw)
-	z, err := gzip.NewReader(packed)
-	if err != nil {
-		return nil, err
-	}
-	z.Multistream(false)
-	r := tar.NewReader(io.LimitReader(z, maxTree))
-	var files []file
-	seen := map[string]bool{}
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files, nothingBehind(z, packed)
-		}
-		if err != nil {
-			return nil, err
-		}
-		rel := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
-		switch h.Typeflag {
-		case tar.TypeDir:
-			continue
-		case tar.TypeReg:
-		default:
-			return nil, errors.New("holds something that is not a file: " + cut(h.Name))
-		}
-		if seen[rel] {
-			return nil, errors.New("holds a file twice: " + cut(h.Name))
-		}
-		seen[rel] = true
-		content, err := readLimited(r, h.Size)
-		if err != nil {
-			return nil, errors.New(cut(h.Name) + ": " + err.Error())
-		}
-		files = append(files, file{rel: rel, raw: content})
+		p.add(shown, 0, "build without --target: rules are judged as they are written", "WebAssembly modules are not supported")
 	}
 }

@@ -121,8 +121,15 @@ func TestSignedBundle(t *testing.T) {
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	privatePEM := pemOf("PRIVATE KEY", der, err)
-	der, err = x509.MarshalPKIXPublicKey(public)
-	key := &VerificationKey{Key: pemOf("PUBLIC KEY", der, err), Algorithm: "EdDSA"}
+	verifier := func(public any) *VerificationKey {
+		der, err := x509.MarshalPKIXPublicKey(public)
+		key, err := ParseVerificationKey([]byte(pemOf("PUBLIC KEY", der, err)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	key := verifier(public)
 
 	dir := layOut(t, with(nil))
 	signed := built(t, dir, bundle.NewSigningConfig(privatePEM, "EdDSA", ""))
@@ -138,9 +145,7 @@ func TestSignedBundle(t *testing.T) {
 	}
 	matchProblems(t, load(built(t, dir, nil), key), []string{"load policies: signature does not verify:"})
 	other, _, _ := ed25519.GenerateKey(nil)
-	der, err = x509.MarshalPKIXPublicKey(other)
-	matchProblems(t, load(signed, &VerificationKey{Key: pemOf("PUBLIC KEY", der, err), Algorithm: "EdDSA"}),
-		[]string{"load policies: signature does not verify:"})
+	matchProblems(t, load(signed, verifier(other)), []string{"load policies/.signatures.json: signature does not verify:"})
 }
 
 func TestRefusesBundles(t *testing.T) {

@@ -14,6 +14,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -55,48 +56,70 @@ type Engine struct {
 	revision string
 	log      func(string)
 	plain    bool // without rule index and early exit: tests compare the two
+
+	unchecked bool // a bundle with a signature that no key was given for
 }
 
 // Load reads, checks and compiles a policy tree. When anything is wrong the
 // error is a *LoadError with all of it.
 func Load(src Source) (*Engine, error) {
-	if (src.FS == nil) == (src.Bundle == nil) {
-		return nil, fmt.Errorf("load policies: one of directory and bundle must be given")
-	}
-	if src.Overlay != nil && src.FS == nil {
-		return nil, fmt.Errorf("load policies: an overlay needs a tree below it")
-	}
-	if src.Name == "" {
-		src.Name = "policies"
-	}
-	if src.OverName == "" {
-		src.OverName = src.Name
-	}
-	p := &problems{}
-	e, err := load(src, p)
+	src, err := src.filled()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.err(); err != nil {
+	p := &problems{}
+	t, data, signed, err := gatherTree(src, p)
+	if err != nil {
 		return nil, err
 	}
+	e, err := compileTree(src, t, data, p)
+	if err != nil {
+		return nil, err
+	}
+	e.unchecked = signed && src.Key == nil
 	return e, nil
 }
 
-func load(src Source, p *problems) (*Engine, error) {
-	var t tree
+// filled is src with the names that are left out, or what is wrong with it.
+func (src Source) filled() (Source, error) {
+	switch {
+	case (src.FS == nil) == (src.Bundle == nil):
+		return src, fmt.Errorf("load policies: one of directory and bundle must be given")
+	case src.Overlay != nil && src.FS == nil:
+		return src, fmt.Errorf("load policies: an overlay needs a tree below it")
+	case src.Key != nil && src.Bundle == nil:
+		return src, fmt.Errorf("load policies: a verification key needs a bundle")
+	}
+	return src.named(), nil
+}
+
+// named fills the names in.
+func (src Source) named() Source {
+	src.Name = cmp.Or(src.Name, "policies")
+	src.OverName = cmp.Or(src.OverName, src.Name)
+	return src
+}
+
+// gatherTree reads the files of a tree, an overlay merged into it, and whether
+// it came with a signature.
+func gatherTree(src Source, p *problems) (t tree, data *node, signed bool, err error) {
 	if src.FS != nil {
 		t = readTree(src.FS, src.Name, p)
 	} else {
-		t = readBundle(src.Bundle, src.Key, src.Name, p)
+		t, signed = readBundle(src.Bundle, src.Key, src.Name, p)
 	}
 	if len(t.modules) == 0 && len(p.list) > 0 {
-		return nil, p.err()
+		return t, nil, signed, p.err()
 	}
-	data := mergeData(t, src.Name, p)
+	data = mergeData(t, src.Name, p)
 	if src.Overlay != nil {
 		addOverlay(&t, data, src, p)
 	}
+	return t, data, signed, nil
+}
+
+// compileTree makes an engine of a tree, or says all that is wrong with it.
+func compileTree(src Source, t tree, data *node, p *problems) (*Engine, error) {
 	caps := capabilities()
 	// Data is checked while modules are parsed: neither needs the other.
 	aside, schema := &problems{}, any(nil)
@@ -208,6 +231,10 @@ func checkComplete(t tree, modules []module, public []Rule, data *node, name str
 
 // Revision is sha256:<hex> over policy and data.
 func (e *Engine) Revision() string { return e.revision }
+
+// Unchecked tells whether the tree came in a bundle with a signature, and no key
+// to check it with.
+func (e *Engine) Unchecked() bool { return e.unchecked }
 
 // Settings returns the policy data that Go acts on.
 func (e *Engine) Settings() Settings { return e.settings.clone() }

@@ -11,7 +11,7 @@ PROGRAMS ?= 1000
 SHELL   := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: help build test check format format-check lint vet-all race rego docs docs-check bench soak fuzz clean
+.PHONY: help build test test-reports check format format-check lint vet-all race rego docs docs-check bench soak fuzz clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,7 +23,7 @@ test: ## run the Go and the Rego tests
 	$(GO) test $(PKGS)
 	$(GO) tool opa test policies/
 
-check: format-check lint vet-all rego docs-check test race ## all that CI checks
+check: format-check lint vet-all rego docs-check test test-reports race ## all that CI checks
 
 format: ## format Go and Rego
 	$(GO) tool gofumpt -w $$(git ls-files '*.go')
@@ -46,6 +46,10 @@ rego: ## strict check, tests and full coverage of the shipped policies
 	$(GO) tool opa check --strict --schema schemas/input.json policies
 	$(GO) tool opa test policies/
 	$(GO) tool opa test --coverage --threshold 100 policies/ >/dev/null
+
+test-reports: build ## hold the JUnit reports to the schema of Jenkins (needs Node)
+	npm ci --prefix test/reports --ignore-scripts --no-audit --no-fund --silent
+	node test/reports/check.mjs bin/runlens
 
 race: ## Go tests under the race detector
 	$(GO) test -race -timeout 30m $(PKGS)

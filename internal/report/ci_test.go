@@ -259,7 +259,7 @@ at: calls/b.jsonl</error>
   </testsuite>
   <testsuite name="empty" tests="1" failures="0" errors="0" skipped="1" time="0.000">
     <testcase name="empty" classname="empty" time="0.000">
-      <skipped message="empty holds no calls"/>
+      <skipped>empty holds no calls</skipped>
     </testcase>
   </testsuite>
 </testsuites>

@@ -72,7 +72,7 @@ func (s *junitSuite) add(f *Finding) {
 		s.cases.WriteString("/>\n")
 		return
 	case Skip:
-		fmt.Fprintf(&s.cases, ">\n      <skipped message=\"%s\"/>\n", message)
+		fmt.Fprintf(&s.cases, ">\n      <skipped>%s</skipped>\n", message)
 	case Broken:
 		fmt.Fprintf(&s.cases, ">\n      <error type=\"%s\" message=\"%s\">%s</error>\n", attribute(f.code()), message, body(f))
 	case Ask:

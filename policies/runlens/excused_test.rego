@@ -53,13 +53,6 @@ test_approval_that_cannot_be_used if {
 	}
 }
 
-test_approval_that_lacks_a_fact if {
-	every fact in ["matches_call", "remaining", "expired", "refused"] {
-		half := object.remove(testing.approval, [fact])
-		runlens.decision.verdict == "ask" with input as _approved({"approvals": [half]}) with data.runlens.rules as _asked
-	}
-}
-
 test_approvers_must_sign_where_there_are_some if {
 	signed := object.union(testing.approval, {"signed": true})
 	every approval in [testing.approval, signed] {

@@ -41,6 +41,6 @@ test_withheld_in_agent_doors if {
 }
 
 test_secret_in_payload_is_not_withheld if {
-	call := testing.with_call({"payloads": [{"pointer": "/content", "bytes": 40, "kinds": ["github_token"]}]})
+	call := testing.with_call({"payloads": [{"pointer": "/content", "bytes": 40, "digest": "sha256:0b", "kinds": ["github_token"]}]})
 	arguments.deny == set() with input as call
 }

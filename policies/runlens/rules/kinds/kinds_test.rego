@@ -52,7 +52,6 @@ test_folder_where_a_file_is_needed if {
 test_file_where_a_folder_is_needed if {
 	reason := _reason("not_a_directory", "is not a folder", {})
 	kinds.deny == {reason} with input as testing.with_target({"access": "list"})
-	kinds.deny == set() with input as testing.with_target({"access": "unheard_of"})
 }
 
 # Entries of a listed folder are only named.

@@ -45,7 +45,8 @@ test_budget_exhausted if {
 }
 
 test_door_that_data_does_not_name if {
-	run.deny == {_exhausted("in_row", 5, 5)} with input as _call("serve", {"in_row": 5}, {})
+	run.ask == {_exhausted("in_row", 5, 5)} with input as _call("mcp", {"in_row": 5}, {})
+		with data.runlens.budget.doors as {}
 }
 
 test_agent_doors_ask_later if {
@@ -77,8 +78,6 @@ test_nothing_refused_is_never_too_much if {
 test_limit_that_one_side_lacks if {
 	run.deny == {_exhausted("total", 2, 2)} with input as _call("cli", {"total": 2}, {"total": 2})
 		with data.runlens.budget as {"default": {}, "doors": {}}
-	few := json.remove(_call("cli", {"in_row": 5}, {}), ["run/limits/in_row"])
-	run.deny == {_exhausted("in_row", 5, 5)} with input as few
 }
 
 test_contract_matches if {

@@ -70,6 +70,7 @@ func (w *world) replay(c *cli.Context) error {
 		if opt.Tools, err = p.loadTools(); err != nil {
 			return err
 		}
+		trees.name += ", with the tools of " + p.tools.path
 	}
 	found := p.findRuns(c.Args().Slice())
 	found.tell(w)

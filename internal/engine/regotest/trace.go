@@ -15,9 +15,10 @@ import (
 // tracer watches evaluations, one at a time: which expressions are reached,
 // which rules come true, and which inputs rules are asked about.
 //
-// What a document is and where it was given is known by the term's identity:
-// OPA makes one term for each evaluation of a `with`, and hands that very term
-// to all that is asked below it.
+// A document is known by its term: OPA makes one for each evaluation of a
+// `with`, and hands that very term to all that is asked below it. It was given
+// by the last expression with such a `with`: the first rule that is asked about
+// it is asked right after that.
 type tracer struct {
 	suite  *suite
 	schema *engine.InputSchema
@@ -26,12 +27,12 @@ type tracer struct {
 	mu      sync.Mutex
 	reached map[at]bool // expressions that were evaluated, rules that came true
 
-	test    *ast.Rule           // that runs now; nil before its rule is entered
-	last    *ast.Term           // the document that was looked at last
-	given   map[*ast.Term]Place // in this test, by which expression
-	checked map[*ast.Term]bool  // in this test
-	known   map[int][]document  // all documents so far, by hash
-	rules   map[string]bool     // whether a reference leads to a rule outside the tests
+	test    *ast.Rule          // that runs now; nil before its rule is entered
+	last    *ast.Term          // the document that was looked at last
+	given   Place              // in this test: the last expression that gave an input
+	checked map[*ast.Term]bool // in this test
+	known   map[int][]document // all documents so far, by hash
+	rules   map[string]bool    // whether a reference leads to a rule outside the tests
 	list    map[Problem]bool
 }
 
@@ -58,8 +59,8 @@ func newTracer(s *suite, schema *engine.InputSchema) *tracer {
 
 // begin forgets the test before.
 func (t *tracer) begin() {
-	t.test, t.last = nil, nil
-	t.given, t.checked = map[*ast.Term]Place{}, map[*ast.Term]bool{}
+	t.test, t.last, t.given = nil, nil, Place{}
+	t.checked = map[*ast.Term]bool{}
 }
 
 // Enabled implements topdown.QueryTracer.
@@ -83,7 +84,7 @@ func (t *tracer) TraceEvent(e topdown.Event) {
 		if expr, ok := e.Node.(*ast.Expr); ok {
 			t.reach(expr.Location)
 			if givesInput(expr) {
-				t.given[e.Input()] = Place{File: expr.Location.File, Line: expr.Location.Row}
+				t.given = Place{File: expr.Location.File, Line: expr.Location.Row}
 			}
 		}
 	case topdown.IndexOp:
@@ -152,7 +153,7 @@ func (t *tracer) check(e topdown.Event) {
 	in := e.Input()
 	t.last, t.checked[in] = in, true
 	for _, m := range t.misfits(in.Value) {
-		p := Problem{Place: t.given[in], Pointer: m.Pointer, Message: m.Message, Fix: m.Fix}
+		p := Problem{Place: t.given, Pointer: m.Pointer, Message: m.Message, Fix: m.Fix}
 		if t.test != nil {
 			p.Test = fullName(t.test)
 			p.Place = cmp.Or(p.Place, Place{File: t.test.Location.File, Line: t.test.Location.Row})

@@ -129,6 +129,7 @@ func FuzzReadBundle(f *testing.F) {
 	if want == "" {
 		f.Fatal("the bundle does not verify")
 	}
+	f.Add([]byte("x"), false)
 	f.Add(inner, false)
 	f.Add(inner, true)
 	f.Add(sparse(f), true)

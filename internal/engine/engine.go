@@ -240,7 +240,11 @@ func (e *Engine) Unchecked() bool { return e.unchecked }
 func (e *Engine) Settings() Settings { return e.settings.clone() }
 
 // Rules lists the public rules of all families, by file and line.
-func (e *Engine) Rules() []Rule { return slices.Clone(e.rules) }
+func (e *Engine) Rules() []Rule {
+	list := slices.Clone(e.rules)
+	slices.SortStableFunc(list, func(a, b Rule) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	return list
+}
 
 // Codes is the catalogue: every code that a verdict can carry, sorted.
 func (e *Engine) Codes() []Code {

@@ -6,8 +6,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -43,9 +41,7 @@ func Build(src Source, key *SigningKey) (*Bundle, error) {
 		{rel: manifestFile, raw: fmt.Appendf(nil, "{\"revision\":%q,\"roots\":[%q],\"rego_version\":1}\n", e.Revision(), folder)},
 		{rel: "data.json", raw: append(data.canonical(nil), '\n')},
 	}
-	modules := slices.Clone(t.modules)
-	slices.SortFunc(modules, func(a, b file) int { return strings.Compare(a.rel, b.rel) })
-	files = append(files, modules...)
+	files = append(files, t.modules...) // in order
 	again := Source{Name: "bundle", Schemas: src.Schemas}
 	if key != nil {
 		signature, err := key.sign(files)

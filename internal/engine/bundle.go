@@ -110,6 +110,9 @@ func checkManifest(raw []byte, shown string, p *problems) {
 	if m.Roots != nil && !slices.Contains(*m.Roots, folder) && !slices.Contains(*m.Roots, "") {
 		p.add(shown, 0, "list runlens", "roots leave out the policies: a bundle reader would drop them")
 	}
+	if m.Roots != nil && slices.Contains(*m.Roots, "partial") {
+		p.add(shown, 0, "build without --optimize: rules are judged as they are written", "the policies were rewritten by an optimizer")
+	}
 	if len(m.WASM) > 0 && string(m.WASM) != "null" && string(m.WASM) != "[]" {
 		p.add(shown, 0, "build without --target: rules are judged as they are written", "WebAssembly modules are not supported")
 	}

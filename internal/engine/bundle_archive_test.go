@@ -6,6 +6,8 @@ import (
 	"compress/gzip"
 	"crypto/ed25519"
 	"fmt"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -144,4 +146,24 @@ func FuzzReadBundle(f *testing.F) {
 		readBundle(raw, nil, "policies", &problems{})
 		readBundle(raw, verifier, "policies", &problems{})
 	})
+}
+
+// TestFilesInAnyOrder holds that a code that two rules emit is named by the same
+// one, however the files of a bundle are ordered.
+func TestFilesInAnyOrder(t *testing.T) {
+	want := shipped(t)
+	src := Source{FS: os.DirFS("../../policies"), Schemas: os.DirFS("../../schemas")}
+	b, err := Build(src, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := entriesOf(t, b.Bytes)
+	slices.Reverse(list)
+	e, err := Load(Source{Bundle: zipped(t, tarOf(t, list)), Schemas: src.Schemas})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Revision() != want.Revision() || !reflect.DeepEqual(emitted(e), emitted(want)) {
+		t.Error("another order of the files is another policy")
+	}
 }

@@ -37,25 +37,30 @@ func verify(entries []file, key *VerificationKey, name string, p *problems) {
 		p.add(shown, 0, fix, "signature does not verify: %v", err)
 		return
 	}
+	found := &problems{}
 	for _, rel := range slices.Sorted(maps.Keys(files)) {
 		if rel == signaturesFile {
 			continue
 		}
-		switch info, ok := listed[rel]; {
-		case !ok:
-			p.add(path.Join(name, rel), 0, "a file was added or renamed: "+anewFix, "signature does not verify: the file is not signed")
-		default:
-			if err := sameDigest(rel, files[rel], info); err != nil {
-				p.add(path.Join(name, rel), 0, anewFix, "signature does not verify: %v", err)
-			}
+		if info, ok := listed[rel]; !ok {
+			found.add(path.Join(name, rel), 0, "a file was added or renamed: "+anewFix, "signature does not verify: the file is not signed")
+		} else if err := sameDigest(rel, files[rel], info); err != nil {
+			found.add(path.Join(name, rel), 0, anewFix, "signature does not verify: %v", err)
 		}
 	}
 	for _, rel := range slices.Sorted(maps.Keys(listed)) {
 		if _, ok := files[rel]; !ok {
-			p.add(name, 0, "a file was taken out or renamed: "+anewFix, "signature does not verify: the signed file %s is not there", cut(rel))
+			found.add(name, 0, "a file was taken out or renamed: "+anewFix, "signature does not verify: the signed file %s is not there", cut(rel))
 		}
 	}
+	p.list = append(p.list, found.list[:min(len(found.list), mostDiffering)]...)
+	if more := len(found.list) - mostDiffering; more > 0 {
+		p.add(name, 0, "sign the bundle itself, or in the folder that is packed: `opa sign -b .`", "signature does not verify: %d files more differ from what was signed", more)
+	}
 }
+
+// mostDiffering is how many files are named when a signature belongs to others.
+const mostDiffering = 10
 
 // open checks the signature and returns the files that it lists, by their names
 // in the archive.

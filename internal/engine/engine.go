@@ -115,6 +115,9 @@ func gatherTree(src Source, p *problems) (t tree, data *node, signed bool, err e
 	if src.Overlay != nil {
 		addOverlay(&t, data, src, p)
 	}
+	// The first of two rules with the same code names it: whatever order the
+	// files came in, it is the same one.
+	slices.SortFunc(t.modules, func(a, b file) int { return cmp.Compare(a.rel, b.rel) })
 	return t, data, signed, nil
 }
 

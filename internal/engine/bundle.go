@@ -54,6 +54,9 @@ func readBundle(raw []byte, key *VerificationKey, name string, p *problems) (t t
 		f.shown = path.Join(name, f.rel)
 		t.add(f, p)
 	}
+	if len(p.list) > found { // what is in it may not be what was meant
+		return tree{}, signed
+	}
 	return t, signed
 }
 
@@ -73,11 +76,20 @@ func isData(rel string) bool {
 	return rel == "data.json" || path.Base(rel) == "data.json" && strings.HasPrefix(rel, folder+"/")
 }
 
+// otherTarget says what to do about what was compiled from policies.
+func otherTarget(rel string) string {
+	if base := path.Base(rel); base == "policy.wasm" || base == "plan.json" {
+		return "build without --target: rules are judged as they are written"
+	}
+	return ""
+}
+
 // strayFix says what to do about a file that no policy bundle has.
 func strayFix(rel string) string {
+	if fix := otherTarget(rel); fix != "" {
+		return fix
+	}
 	switch base := path.Base(rel); {
-	case base == "policy.wasm", base == "plan.json":
-		return "build without --target: rules are judged as they are written"
 	case base == "patch.json":
 		return "a delta bundle is no policy tree, build a whole one"
 	case strings.HasPrefix(rel, "optimized/"):

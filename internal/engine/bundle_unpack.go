@@ -3,6 +3,7 @@ package engine
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func unpack(raw []byte, name string, p *problems) (files []file) {
 		}
 		content, err := readLimited(r, h.Size)
 		if err != nil {
-			p.add(path.Join(name, rel), 0, anewFix, "cannot be read: %v", err)
+			p.add(path.Join(name, rel), 0, cmp.Or(otherTarget(rel), anewFix), "cannot be read: %v", err)
 			return nil
 		}
 		files = append(files, file{rel: rel, raw: content})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -168,6 +169,51 @@ func TestStockReaders(t *testing.T) {
 			if out, err := build.CombinedOutput(); (err == nil) != (other.algorithm == c.algorithm) {
 				t.Errorf("opa build of %s with the key for %s: %v\n%s", name, other.algorithm, err, out)
 			}
+		}
+	}
+}
+
+// TestBundlesPage does what docs/bundles.md says, step by step. Keys are made
+// here instead of by openssl.
+func TestBundlesPage(t *testing.T) {
+	page, opa := readPage(t, "../../docs/bundles.md"), stockOPA(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	if err := os.WriteFile("call.json", []byte(`{"name": "list_run_files", "arguments": {}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if len(page.commands) < 10 {
+		t.Fatalf("the page runs %d commands", len(page.commands))
+	}
+	digest, line := regexp.MustCompile(`sha256:[0-9a-f]{64}`), regexp.MustCompile(`(decision\.rego:)[0-9]+`)
+	for _, c := range page.commands {
+		words := strings.Fields(c.line)
+		got := ""
+		switch words[0] {
+		case "openssl":
+			if words[1] == "genpkey" {
+				public, private, err := ed25519.GenerateKey(rand.Reader)
+				if err != nil {
+					t.Fatal(err)
+				}
+				writeKeys(t, dir, strings.TrimSuffix(words[len(words)-1], ".pem"), private, public)
+			}
+		case "opa":
+			got = runOPA(t, opa, dir, words[1:]...)
+		case "runlens":
+			stdout, stderr, code := command(t, words[1:]...)
+			if got = stdout; code == exitBroken {
+				got = stderr
+			}
+			got = strings.ReplaceAll(digest.ReplaceAllString(line.ReplaceAllString(got, "${1}LINE"), "sha256:…"), dir+"/", "")
+		default:
+			t.Errorf("the page runs %q, which this test can't", c.line)
+		}
+		if got != c.output {
+			t.Errorf("%s prints\n%s\nthe page says\n%s", c.line, got, c.output)
 		}
 	}
 }

@@ -188,10 +188,21 @@ func (t *slot) spellings(c *classList, l *layout) {
 	}
 	few := map[string]bool{"expansion": true}
 	for _, s := range [][2]string{
-		{"backslash", `folder\f1`}, {"tilde_name", "~f1"}, {"nul", "f1\x00"}, {"control", "f1\x07"},
-		{"invisible", "f\u200b1"}, {"percent", "%2e%2e%2ff1"}, {"reserved", "CON"}, {"stream", "f1:s"},
-		{"short_name", "F1~1"}, {"expansion", "$HOME"}, {"glob", "*"}, {"upper_case", "F1"},
-		{"full_width", "\uff461"}, {"long_name", strings.Repeat("n", 256)}, {"long_path", strings.Repeat("n/", 2048)},
+		{"backslash", `folder\f1`},
+		{"tilde_name", "~f1"},
+		{"nul", "f1\x00"},
+		{"control", "f1\x07"},
+		{"invisible", "f\u200b1"},
+		{"percent", "%2e%2e%2ff1"},
+		{"reserved", "CON"},
+		{"stream", "f1:s"},
+		{"short_name", "F1~1"},
+		{"expansion", "$HOME"},
+		{"glob", "*"},
+		{"upper_case", "F1"},
+		{"full_width", "\uff461"},
+		{"long_name", strings.Repeat("n", 256)},
+		{"long_path", strings.Repeat("n/", 2048)},
 	} {
 		c.add(s[0], t.spelt(s[1])).few = few[s[0]]
 	}

@@ -21,7 +21,7 @@ func (m *maker) states() []change {
 			in.Skill = facts.Skill{Present: true, Name: "skill", Tools: []string{"another_tool"}}
 		}},
 		{name: "interrupted", apply: func(in *facts.Input, _ int) { in.Call.Interrupted = true }},
-		{name: "approved_interrupted", apply: func(in *facts.Input, _ int) {
+		{name: "approved_again", apply: func(in *facts.Input, _ int) {
 			in.Call.Interrupted = true
 			in.Approvals = []facts.Approval{approval(in)}
 		}},

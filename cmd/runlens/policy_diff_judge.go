@@ -66,11 +66,12 @@ func (d *differ) file(f *replay.Flip) error {
 	return nil
 }
 
-// trouble counts a verdict in which NEW itself failed.
+// trouble counts a verdict in which NEW itself failed. What a rule says about policy
+// is a verdict like any other.
 func (d *differ) trouble(f *replay.Flip) {
 	code := f.Reason.Code
-	if f.Reason.Gate == "policy" && f.Reason.File != "" || !strings.HasPrefix(code, "policy_") {
-		return // a rule's word on policy is a verdict like any other
+	if !strings.HasPrefix(code, "policy_") || d.now.declares(code) {
+		return
 	}
 	e := d.report.Trouble[code]
 	if e == nil {
@@ -145,6 +146,11 @@ func eachAtOnce(ctx context.Context, n int, work func(i int) error) error {
 	}
 	working.Wait()
 	return context.Cause(ctx)
+}
+
+// declares tells whether the tree itself has a code.
+func (s *side) declares(code string) bool {
+	return slices.ContainsFunc(s.e.Codes(), func(c engine.Code) bool { return c.Code == code && c.File != "" })
 }
 
 // notShown names the codes that neither a golden case nor a generated call shows.

@@ -28,7 +28,7 @@ func newApp(w *world) *cli.App {
 		Commands: []*cli.Command{
 			w.checkCommand(), w.execCommand(), w.runCommand(), w.authorizeCommand(), w.ledgerCommand(),
 			w.approveCommand(), w.denyCommand(), w.approverCommand(),
-			w.replayCommand(), w.toolsCommand(), w.skillsCommand(), w.policyCommand(), w.initCommand(), w.doctorCommand(), w.versionCommand(),
+			w.testCommand(), w.replayCommand(), w.toolsCommand(), w.skillsCommand(), w.policyCommand(), w.initCommand(), w.doctorCommand(), w.versionCommand(),
 		},
 		// What is wrong is said once, by exitCode.
 		ExitErrHandler: func(*cli.Context, error) {},
@@ -75,6 +75,7 @@ policy, runs it only when the policy allows it, and writes every step to a ledge
   runlens exec call.json              decide, run, record; prints the result
   runlens run < calls.jsonl           a whole run: calls in, results out
   runlens ledger show RUN             what happened in a run
+  runlens test                        does the policy say what its golden cases want?
   runlens replay RUN                  would it be decided alike by now?
   runlens approve RUN CALL            a person's yes to a call that asks for one
   runlens init my-project             a project to start from

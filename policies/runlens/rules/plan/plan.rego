@@ -50,5 +50,7 @@ block contains lib.reason(rego.metadata.rule(), {
 #   code: plan_failed
 #   message: tool {tool} is not allowed, the plan's status {status} is unknown
 block contains lib.reason(rego.metadata.rule(), {"tool": input.call.tool, "status": input.plan.status}) if {
-	not input.plan.status in {"none", "active", "complete"}
+	not input.plan.status in _statuses
 }
+
+_statuses := {"none", "active", "complete"}

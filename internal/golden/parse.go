@@ -68,7 +68,11 @@ func (p *parser) section(s *section) {
 	c := p.c
 	isFile := strings.Contains(s.name, "/")
 	if !isFile && !slices.Contains(known(), s.name) {
-		p.add(s.line, didYouMean(s.name, known())+", or a file in a folder", "unknown section %s", cut(s.name))
+		fix := didYouMean(s.name, known())
+		if strings.HasPrefix(fix, "one of") {
+			fix += ", or FOLDER/FILE for a file of the project"
+		}
+		p.add(s.line, fix, "unknown section %s", cut(s.name))
 		return
 	}
 	if line, plain := c.plain(s); !isFile && !plain {

@@ -49,7 +49,11 @@ func writeTested(b *strings.Builder, one *Tested) {
 		writeLines(b, "want", one.Want)
 		return
 	}
-	for line := range strings.SplitSeq(strings.TrimRight(one.Message+"\n"+one.Detail, "\n"), "\n") {
+	text := one.Message
+	if one.Remedy != "" {
+		text += " (" + one.Remedy + ")"
+	}
+	for line := range strings.SplitSeq(text+"\n"+one.Detail, "\n") {
 		if line != "" {
 			fmt.Fprintf(b, "  %s\n", Escape(line))
 		}

@@ -66,15 +66,6 @@ func treePlace(word string) (place, error) {
 	return place{kind: ownTree, path: word, given: true}.at(), nil
 }
 
-// treeSource is the policy tree that a word of the command line names.
-func (p *project) treeSource(word string) (engine.Source, error) {
-	at, err := treePlace(word)
-	if err != nil {
-		return engine.Source{}, err
-	}
-	return p.sourceAt(at)
-}
-
 // loadTree loads the policy tree that a word of the command line names. What is
 // wrong names the word, or the files in what it names.
 func (p *project) loadTree(word string) (*engine.Engine, error) {

@@ -37,13 +37,14 @@ const (
 	Unreadable Cause = "unreadable" // the event isn't one that RunLens writes
 	TimedOut   Cause = "timed_out"  // the clock decided: policy_timeout
 	Mismatch   Cause = "mismatch"   // its own policy decides otherwise now
+	Unasked    Cause = "unasked"    // the new policy's data asks for facts that were not looked for
 	Targets    Cause = "targets"    // the manifests change what would have been opened
 	Skill      Cause = "skill"      // the manifests don't have the run's skill
 )
 
 // AllCauses lists all causes in the order of reports.
 func AllCauses() []Cause {
-	return []Cause{Mismatch, Altered, Unreadable, Incomplete, TimedOut, Targets, Skill}
+	return []Cause{Mismatch, Altered, Unreadable, Incomplete, TimedOut, Unasked, Targets, Skill}
 }
 
 // Example is how often something came up and where it did first.

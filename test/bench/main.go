@@ -66,10 +66,10 @@ var inTurns = []struct {
 var parts = []struct {
 	name string
 	run  func() (int, error)
-}{{"go", benchmarkRatios}, {"processes", processes}, {"longrun", longRun}}
+}{{"go", benchmarkRatios}, {"processes", processes}, {"longrun", longRun}, {"replay", replays}}
 
 func main() {
-	only := flag.String("only", "", "measure these `PARTS` alone, parted by commas: go, processes, longrun")
+	only := flag.String("only", "", "measure these `PARTS` alone, parted by commas: go, processes, longrun, replay")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		flag.Usage()

@@ -145,7 +145,7 @@ func checkout(t *testing.T, root string) []zip.File {
 			case base[0] == '.', base == "bin", base == "runs", base == "node_modules", base == "testdata":
 				return fs.SkipDir
 			}
-		case d.Type().IsRegular() && !strings.HasSuffix(name, "_test.go"):
+		case d.Type().IsRegular() && name != filepath.Join(root, "runlens") && !strings.HasSuffix(name, "_test.go"):
 			rel, err := filepath.Rel(root, name)
 			files = append(files, plain{root, filepath.ToSlash(rel)})
 			return err

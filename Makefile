@@ -42,12 +42,13 @@ vet-all: ## compile and vet for macOS and Windows, tests too
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 	GOOS=windows GOARCH=amd64 $(GO) vet ./...
 
-rego: ## strict check, tests and full coverage of the shipped policies
+rego: ## strict check, tests, golden cases and full coverage of the shipped policies
 	$(GO) tool opa check --strict --schema schemas/input.json policies
 	$(GO) tool opa test policies/
 	$(GO) tool opa test --coverage --threshold 100 policies/ >/dev/null
+	@out=$$($(GO) run ./cmd/runlens test --coverage --threshold 100) || { echo "$$out"; exit 1; }; tail -1 <<< "$$out"
 
-test-reports: build ## hold the JUnit reports to the schema of Jenkins (needs Node)
+test-reports: build ## hold JUnit and SARIF reports to their schemas (needs Node)
 	npm ci --prefix test/reports --ignore-scripts --no-audit --no-fund --silent
 	node test/reports/check.mjs bin/runlens
 

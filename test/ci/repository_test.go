@@ -176,6 +176,8 @@ func (w *repository) start() {
 		t.Fatal(err)
 	}
 	w.must("runlens init . && runlens policy export policies && rm calls/read-outside.json")
+	// So that no other tree is the one that gave the recorded verdicts.
+	w.replace(t, edit{"policies/runlens/codes/data.json", "nothing to do", "go on"})
 	w.write(t, "secrets/key.txt", "not for agents\n")
 	w.write(t, "data/.env.staging", "TOKEN=1\n")
 	w.write(t, "policy_test/files/notes.txtar", `The notes may be read.

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"slices"
 
 	"github.com/runlens/runlens/internal/engine"
@@ -13,6 +14,7 @@ type asked struct {
 	names    bool             // below folders, the old one looked for all that the new one looks for
 	sameName bool             // for exactly that
 	sameText bool             // for the same secrets, and texts of the same lengths were kept
+	secrets  bool             // for the same secrets
 	now      *engine.Settings // of the new one
 }
 
@@ -21,10 +23,10 @@ func compareAsked(old, now *engine.Settings) asked {
 	a := asked{now: now}
 	a.names = within(n.Exact, o.Exact) && within(n.Prefix, o.Prefix) && within(n.Suffix, o.Suffix) && within(o.Allowed, n.Allowed)
 	a.sameName = a.names && within(o.Exact, n.Exact) && within(o.Prefix, n.Prefix) && within(o.Suffix, n.Suffix) && within(n.Allowed, o.Allowed)
-	a.sameText = old.WithheldBytes == now.WithheldBytes && old.CommandBytes == now.CommandBytes &&
-		slices.EqualFunc(old.Secrets, now.Secrets, func(a, b engine.Secret) bool {
-			return a.Kind == b.Kind && a.Pattern.String() == b.Pattern.String()
-		})
+	a.secrets = slices.EqualFunc(old.Secrets, now.Secrets, func(a, b engine.Secret) bool {
+		return a.Kind == b.Kind && a.Pattern.String() == b.Pattern.String()
+	})
+	a.sameText = a.secrets && old.WithheldBytes == now.WithheldBytes && old.CommandBytes == now.CommandBytes
 	return a
 }
 
@@ -78,14 +80,14 @@ func (a *asked) rootMatters(in *facts.Input) string {
 // textMatters tells whether the new data could have left a text of the call out, or
 // have found something in it.
 func (a *asked) textMatters(in *facts.Input) bool {
-	if len(in.Call.Payloads) > 0 || len(in.Call.Withheld) > 0 {
+	if len(in.Call.Payloads) > 0 && !a.secrets || len(in.Call.Withheld) > 0 {
 		return true
 	}
 	limit := a.now.WithheldBytes
-	if in.Command.Present {
+	if in.Tool.Operation == facts.Execute {
 		limit = a.now.CommandBytes
 	}
-	return a.finds(in.Call.Arguments, limit)
+	return a.finds(in.Call.Tool, math.MaxInt64) || a.finds(in.Call.ID, math.MaxInt64) || a.finds(in.Call.Arguments, limit)
 }
 
 func (a *asked) finds(v any, limit int64) bool {

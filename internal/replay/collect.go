@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"path/filepath"
+	"strings"
 )
 
 // maxNames bounds what a Summary tells apart by a name that the record gives:
@@ -11,6 +12,9 @@ const (
 	maxNames = 1000
 	others   = "(others)"
 )
+
+// maxNote bounds what is told of an example, in bytes.
+const maxNote = 1000
 
 // collector folds what came of batches, in the order of the record.
 type collector struct {
@@ -65,7 +69,7 @@ func (c *collector) fold(dir string, o *outcome) {
 		s.Apart[bounded(s.Apart, o.apart)]++
 		return
 	}
-	at := Example{Where: dir, File: ledgerOf(dir), Line: int(o.seq), Seq: o.seq, Tool: o.tool, Note: o.note}
+	at := Example{Where: dir, File: ledgerOf(dir), Line: int(o.seq), Seq: o.seq, Tool: cut(o.tool, maxText), Note: cut(o.note, maxNote)}
 	if o.revision != "" {
 		c.revision(o)
 	}
@@ -95,7 +99,10 @@ func (c *collector) fold(dir string, o *outcome) {
 
 // revision counts for the policy that gave a verdict.
 func (c *collector) revision(o *outcome) {
-	name := bounded(c.sum.Recorded, o.revision)
+	name := o.revision
+	if !o.known { // of those at hand there are few
+		name = bounded(c.sum.Recorded, name)
+	}
 	r := c.sum.Recorded[name]
 	if r == nil {
 		r = &Revision{Known: o.known}
@@ -112,7 +119,7 @@ func (c *collector) revision(o *outcome) {
 
 // bounded is name, or the name of all that there is no room for.
 func bounded[V any](m map[string]V, name string) string {
-	if _, has := m[name]; !has && len(m) >= maxNames {
+	if _, has := m[name]; !has && (len(m) >= maxNames || len(name) > maxText) {
 		return others
 	}
 	return name
@@ -123,6 +130,14 @@ func count[K comparable](m map[K]*Example, key K, at Example) {
 		m[key] = &at
 	}
 	m[key].Count++
+}
+
+// cut is the beginning of s, in whole characters.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 func ledgerOf(dir string) string { return filepath.Join(dir, eventsName) }

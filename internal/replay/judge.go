@@ -42,7 +42,7 @@ type judge struct {
 // tree is one policy at hand.
 type tree struct {
 	*engine.Engine
-	number byte  // among those of the replay
+	number int   // among those of the replay
 	asks   asked // how what New asks for differs from what this one does
 }
 
@@ -53,7 +53,7 @@ func newJudge(opt Options) *judge {
 	for _, e := range engines {
 		if j.known[e.Revision()] == nil {
 			then := e.Settings()
-			j.known[e.Revision()] = &tree{Engine: e, number: byte(len(j.known)), asks: compareAsked(&then, &now)}
+			j.known[e.Revision()] = &tree{Engine: e, number: len(j.known), asks: compareAsked(&then, &now)}
 		}
 	}
 	j.memo = newMemo(engines)
@@ -88,9 +88,6 @@ func (j *judge) judge(ctx context.Context, dir string, jb *job, reasons *reasons
 		return o.not(Unreadable, note)
 	}
 	if o.revision = rec.revision; rec.input == nil || !rec.policyOwn() {
-		if rec.verdict.Effect == engine.Allow {
-			return o.not(Unreadable, "an allow that no policy has given")
-		}
 		o.apart = rec.primary
 		return o
 	}
@@ -121,13 +118,25 @@ func (j *judge) judge(ctx context.Context, dir string, jb *job, reasons *reasons
 		}
 		o.same = true
 	}
-	return j.judgeNew(ctx, o, f, was, r.Input, key)
+	tools := j.tools
+	if tools != nil && tools.set.Revision == rec.tools {
+		tools = nil // the same ones: what they made of the call is recorded
+	}
+	return j.judgeNew(ctx, o, f, was, tools, recordedCall{r.Input, key, jb.reset})
 }
 
-// judgeNew judges an input under the new policy, and the new manifests if there are
-// any. The policy of the record, was, has said what is recorded, or is not at hand.
-func (j *judge) judgeNew(ctx context.Context, o outcome, f Flip, was *tree, in *facts.Input, key digest) outcome {
+// recordedCall is what is judged again.
+type recordedCall struct {
+	in    *facts.Input
+	key   digest
+	reset bool // a person has reset the run's count of denials before
+}
+
+// judgeNew judges an input under the new policy, and under tools unless nil. The
+// policy of the record, was, has said what is recorded, or is not at hand.
+func (j *judge) judgeNew(ctx context.Context, o outcome, f Flip, was *tree, tools *declared, c recordedCall) outcome {
 	now := j.known[j.opt.New.Revision()]
+	in, key := c.in, c.key
 	asked := in
 	if was != nil && was != now {
 		var note string
@@ -135,8 +144,8 @@ func (j *judge) judgeNew(ctx context.Context, o outcome, f Flip, was *tree, in *
 			return o.not(Unasked, note)
 		}
 	}
-	if j.tools != nil {
-		found, cause, note := j.tools.declare(asked)
+	if tools != nil {
+		found, cause, note := tools.declare(asked, c.reset)
 		if cause != "" {
 			return o.not(cause, note)
 		}

@@ -26,7 +26,7 @@ type memo struct {
 type digest [sha256.Size]byte
 
 type memoKey struct {
-	tree  byte
+	tree  int
 	input digest
 }
 

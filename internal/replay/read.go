@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -43,6 +42,7 @@ type job struct {
 	kind    string // event type
 	payload []byte
 	allowed []byte // of tool_started: the payload of its verdict; nil when that is not at hand
+	reset   bool   // a person has reset the run's count of denials before
 }
 
 // reader follows the runs one after the other. work and order get the same
@@ -66,9 +66,11 @@ func (r *reader) read(ctx context.Context, dirs []string) {
 // run reads one run and tells whether to go on.
 func (r *reader) run(ctx context.Context, dir string) bool {
 	b := &batch{dir: dir, behind: r.passed, done: make(chan struct{})}
-	waiting := allows{}
+	waiting, reset := allows{}, false
 	for ev, err := range ledger.Read(dir) {
 		switch {
+		case ctx.Err() != nil:
+			return false
 		case errors.Is(err, ledger.ErrTorn):
 			b.torn = true
 			continue
@@ -78,12 +80,14 @@ func (r *reader) run(ctx context.Context, dir string) bool {
 		}
 		b.events++
 		b.behind = r.passed + ev.Offset + ev.Size + 1
+		reset = reset || resets(ev)
 		j, is := waiting.job(ev)
 		if !is {
 			continue
 		}
+		j.reset = reset
 		b.jobs = append(b.jobs, j)
-		if b.size += len(j.payload); len(b.jobs) < maxBatch && b.size < batchBytes {
+		if b.size += len(j.payload) + len(j.allowed); len(b.jobs) < maxBatch && b.size < batchBytes {
 			continue
 		}
 		if !r.send(ctx, b) {
@@ -129,10 +133,10 @@ func (a *allows) job(ev *ledger.Event) (job, bool) {
 		a.add(ev.Seq, ev.Payload)
 		return j, true
 	case ledger.ToolStarted:
-		verdict := verdictOf(ev.Payload)
+		verdict, again := startOf(ev.Payload)
 		j.allowed = a.payloads[verdict]
 		a.drop(verdict)
-		return j, bytes.Contains(ev.Payload, []byte(`,"input":`))
+		return j, again
 	}
 	return j, false
 }
@@ -158,14 +162,28 @@ func (a *allows) drop(seq int64) {
 	delete(a.payloads, seq)
 }
 
-// verdictOf is the verdict that a start carries out, 0 when it names none.
-func verdictOf(payload []byte) (seq int64) {
+// startOf is the verdict that a start carries out, 0 when it names none, and
+// whether the call was judged again for it.
+func startOf(payload []byte) (seq int64, again bool) {
 	facts.Members(payload, func(name, value []byte) bool {
-		if string(name) == "verdict_seq" {
+		switch string(name) {
+		case "verdict_seq":
 			seq, _ = strconv.ParseInt(string(value), 10, 64)
-			return false
+		case "input":
+			again = true
 		}
 		return true
 	})
-	return seq
+	return seq, again
+}
+
+// resets tells whether an event is a person's reset of the count of denials.
+func resets(ev *ledger.Event) (is bool) {
+	if ev.Type == ledger.ApprovalGranted {
+		facts.Members(ev.Payload, func(name, value []byte) bool {
+			is = is || string(name) == "kind" && string(value) == `"budget"`
+			return !is
+		})
+	}
+	return is
 }

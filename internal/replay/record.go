@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,8 @@ type record struct {
 	primary  string          // code
 	callID   string
 	revision string // of the policy that gave it
-	digest   string // of the input; "" when the event has none
+	tools    string // revision of the manifests
+	digest   string // of the input; "" for a start, which has none
 	input    []byte // nil when the call did not reach policy
 }
 
@@ -44,7 +46,10 @@ type reasonsReader struct {
 	known map[string][]engine.Reason
 }
 
-const maxReasons = 1000 // lists that are kept
+const (
+	maxReasons     = 1000    // lists that are kept
+	maxReasonsText = 8 << 10 // bytes of a list that is kept
+)
 
 func (r *reasonsReader) read(raw []byte) []engine.Reason {
 	if have, ok := r.known[string(raw)]; ok {
@@ -53,6 +58,9 @@ func (r *reasonsReader) read(raw []byte) []engine.Reason {
 	var list []engine.Reason
 	if json.Unmarshal(raw, &list) != nil {
 		return nil
+	}
+	if len(raw) > maxReasonsText {
+		return list
 	}
 	if r.known == nil || len(r.known) >= maxReasons {
 		r.known = map[string][]engine.Reason{}
@@ -103,6 +111,8 @@ func readVerdict(payload []byte, kind string, reasons *reasonsReader) (rec recor
 			rec.callID = text(value)
 		case "policy_revision":
 			rec.revision = text(value)
+		case "manifest_revision":
+			rec.tools = text(value)
 		case "input_digest":
 			rec.digest = text(value)
 		case "reasons":
@@ -125,15 +135,31 @@ func readVerdict(payload []byte, kind string, reasons *reasonsReader) (rec recor
 		return rec, "reasons is missing, or no list of reasons"
 	case rec.reasons[0].Code != rec.primary:
 		return rec, "reason isn't the first of reasons"
+	case slices.ContainsFunc(rec.reasons, func(r engine.Reason) bool { return len(r.Code) > maxText }):
+		return rec, "reasons holds what is no code"
+	case len(rec.callID) > maxText || len(rec.revision) > maxText:
+		return rec, "call_id or policy_revision is none"
 	case input == nil:
 		return rec, "input is missing"
 	}
 	if string(input) != "null" {
 		rec.input = input
 	}
+	switch own := rec.policyOwn(); {
+	case rec.input == nil && own:
+		return rec, "the input that policy judged is missing"
+	case rec.input == nil && is.effect == engine.Allow, !own && is.effect == engine.Allow:
+		return rec, "an allow that no policy has given"
+	case rec.input != nil && rec.digest == "":
+		return rec, "input_digest is missing"
+	}
 	rec.verdict = Of(engine.Verdict{Effect: is.effect, Reasons: rec.reasons}, n)
 	return rec, ""
 }
+
+// maxText bounds the names that a record gives, in bytes: RunLens admits none that
+// is longer.
+const maxText = 256
 
 // effects are the verdicts that events tell of, and the type of event of each.
 var effects = map[string]struct {

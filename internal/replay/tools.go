@@ -27,6 +27,7 @@ type declaredKey struct {
 	recorded       *facts.Tool
 	now            *manifest.Tool
 	runID, project string
+	mount, device  int64 // of a root that the record doesn't know
 }
 
 const maxDeclared = 1000 // tools that are held
@@ -38,39 +39,99 @@ type found struct {
 }
 
 // declare is the input as it would have been under the manifests; else the cause
-// for which nobody can tell, and what exactly.
-func (d *declared) declare(in *facts.Input) (found, Cause, string) {
-	tools := d.set.Tools
+// for which nobody can tell, and what exactly. reset: a person has reset the run's
+// count of denials before.
+func (d *declared) declare(in *facts.Input, reset bool) (found, Cause, string) {
+	out := *in
+	now := d.set.Tools[in.Call.Tool]
 	if in.Skill.Present {
 		skill := d.set.Skills[in.Skill.Name]
 		if skill == nil {
 			return found{}, Skill, in.Skill.Name
 		}
-		tools = skill.Tools
+		if narrowed := skill.Tools[in.Call.Tool]; narrowed != nil {
+			now = narrowed
+		}
+		out.Skill.Tools = skill.Names
 	}
-	now := tools[in.Call.Tool]
-	out := *in
+	out.Run.SignedApprovals = len(d.set.Approvers) > 0
+	if note := d.wholeSet(in, reset); note != "" {
+		return found{}, Targets, note
+	}
 	if now == nil {
+		if len(in.Call.Payloads) > 0 {
+			return found{}, Targets, "nobody declares the tool, and what it was to write is not in the record"
+		}
 		if in.Tool.Declared {
 			out.Tool = facts.TotalTool(&facts.Tool{Name: in.Call.Tool})
 			out.Targets, out.Command, out.Sandbox = []facts.Target{}, facts.Total(&facts.Input{}).Command, noSandbox
-		}
-		if len(in.Call.Payloads) > 0 {
-			return found{}, Targets, "nobody declares the tool, and what it was to write is not in the record"
 		}
 		return found{in: &out}, "", ""
 	}
 	if note := d.differs(in, now); note != "" {
 		return found{}, Targets, note
 	}
-	project := projectOf(in)
-	tool, note := d.tool(in, now, project)
+	tool, note := d.tool(in, now, projectOf(in))
 	if note != "" {
 		return found{}, Targets, note
 	}
 	out.Tool = tool
-	assumed := slices.ContainsFunc(tool.Roots, func(r facts.Root) bool { return recorded(in.Tool, r.Declared) == nil })
+	assumed := slices.ContainsFunc(tool.Roots, func(r facts.Root) bool { return r.Param == "" && recorded(in.Tool, r.Declared) == nil })
 	return found{in: &out, assumed: assumed}, "", ""
+}
+
+// wholeSet says which facts follow from all tools together and are not in the
+// record: whose signature counts, which programs are protected, where links may
+// have been made.
+func (d *declared) wholeSet(in *facts.Input, reset bool) string {
+	signed := len(d.set.Approvers) > 0 || in.Run.SignedApprovals
+	if signed && (len(in.Approvals) > 0 || reset) {
+		return "who may sign approvals is declared elsewhere, and nobody looked whose signature counts"
+	}
+	if in.Command.Executable.Planted || slices.ContainsFunc(in.Tool.Roots, func(r facts.Root) bool { return r.Place == facts.PlacePlanted }) {
+		return "a link leads to a root or program that a tool could have made then, and nobody looked whether one can now"
+	}
+	project := projectOf(in)
+	for i := range in.Targets {
+		t := &in.Targets[i]
+		above := t.Protected == facts.ProtectedAncestor && len(t.Segments) > 0
+		if t.Protected == facts.ProtectedHandler || above {
+			return "target " + t.Param + " is protected, maybe as a program of the tools of then"
+		}
+		if t.Protected == "" && !slices.Contains([]string{facts.Read, facts.List, facts.Search}, t.Access) && d.servedBelow(t.Path, project) {
+			return "target " + t.Param + " is, or holds, a program of the tools of now"
+		}
+	}
+	if in.Command.Executable.Protected == facts.ProtectedHandler {
+		return "the program is protected, maybe as one of the tools of then"
+	}
+	return ""
+}
+
+// servedBelow tells whether the program of a tool is at a path or below it.
+func (d *declared) servedBelow(at, project string) bool {
+	serves := func(tools map[string]*manifest.Tool) bool {
+		for _, t := range tools {
+			if program := from(project, t.Program); strings.Contains(t.Program, "/") && strings.HasPrefix(program+"/", strings.TrimRight(at, "/")+"/") {
+				return true
+			}
+		}
+		return false
+	}
+	for _, s := range d.set.Skills {
+		if serves(s.Tools) {
+			return true
+		}
+	}
+	return serves(d.set.Tools)
+}
+
+// from is a path that counts from the project.
+func from(project, name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join(project, name)
 }
 
 // noSandbox is what a call has that starts no program.
@@ -89,6 +150,8 @@ func (d *declared) differs(in *facts.Input, now *manifest.Tool) string {
 	case (was.Operation == facts.Execute) != (now.Operation == facts.Execute), in.Command.Present != (now.Operation == facts.Execute || now.Program != ""),
 		in.Command.Present && (was.Handler != now.Handler || was.Sandbox != now.Sandbox || was.Network != now.Network):
 		return "the tool runs another program, or runs it otherwise"
+	case in.Command.Present && in.Command.Dir != from(projectOf(in), now.Dir):
+		return "the program works in another directory, or in one that nobody looked at"
 	case len(in.Targets) > 0 && (was.Absolute != now.Absolute || was.CreateParents != now.CreateParents):
 		return "absolute or create_parents is declared otherwise"
 	case len(was.Patterns) != len(now.Patterns), !d.samePatterns(in, now):
@@ -177,13 +240,14 @@ func escapePointer(key string) string {
 
 // tool is the recorded form of a declared tool in the run of an input.
 func (d *declared) tool(in *facts.Input, now *manifest.Tool, project string) (*facts.Tool, string) {
-	key := declaredKey{in.Tool, now, in.Run.ID, project}
+	key := declaredKey{recorded: in.Tool, now: now, runID: in.Run.ID, project: project}
+	key.mount, key.device = mountOf(in)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if have := d.held[key]; have != nil {
 		return have, ""
 	}
-	roots, note := rootsNow(in, now, project)
+	roots, note := rootsNow(in, now, &key)
 	if note != "" {
 		return nil, note
 	}
@@ -201,24 +265,21 @@ func (d *declared) tool(in *facts.Input, now *manifest.Tool, project string) (*f
 
 // rootsNow are the roots that the manifests declare. What the record knows of a
 // root is kept; one that it doesn't know is taken to be a directory of that name.
-func rootsNow(in *facts.Input, now *manifest.Tool, project string) ([]facts.Root, string) {
+func rootsNow(in *facts.Input, now *manifest.Tool, key *declaredKey) ([]facts.Root, string) {
 	list := make([]facts.Root, 0, len(now.Roots))
 	for _, r := range now.Roots {
 		name := fill(r.Path, in.Run.ID)
-		root := facts.Root{Declared: name, Access: r.Access}
-		root.MountID, root.Device = mountOf(in)
+		root := facts.Root{Declared: name, Access: r.Access, MountID: key.mount, Device: key.device}
 		switch have := recorded(in.Tool, name); {
 		case have != nil:
 			root = *have
 			root.Declared, root.Access = name, r.Access
 		case in.Command.Present:
 			return nil, "a program sees the root " + name + ", and nobody looked how that stands to protected places"
-		case path.IsAbs(name):
-			root.Path, root.Exists = path.Clean(name), true
-		case project == "":
+		case key.project == "" && !path.IsAbs(name):
 			return nil, "nothing tells where the project lies, so nobody knows the root " + name
 		default:
-			root.Path, root.Exists = path.Join(project, name), true
+			root.Path, root.Exists = from(key.project, name), true
 		}
 		root.Prefix = strings.TrimRight(root.Path, "/") + "/"
 		list = append(list, root)
@@ -232,16 +293,17 @@ func rootsNow(in *facts.Input, now *manifest.Tool, project string) ([]facts.Root
 }
 
 // mountOf is the mount that a root which the record doesn't know is taken to be on:
-// that of the roots it knows, or of what the call points at in the project.
+// that of what the call points at, so that a call which such a root could let through
+// is told.
 func mountOf(in *facts.Input) (id, device int64) {
-	for _, r := range in.Tool.Roots {
-		if r.Exists && !path.IsAbs(r.Declared) {
-			return r.MountID, r.Device
+	for _, t := range in.Targets {
+		if t.Resolution == facts.OK || t.Resolution == facts.Absent {
+			return t.MountID, t.Device
 		}
 	}
-	for _, t := range in.Targets {
-		if t.InProject {
-			return t.MountID, t.Device
+	for _, r := range in.Tool.Roots {
+		if r.Exists {
+			return r.MountID, r.Device
 		}
 	}
 	return 0, 0
@@ -257,24 +319,35 @@ func recorded(t *facts.Tool, declared string) *facts.Root {
 	return nil
 }
 
-// projectOf is the directory of the project, "" when nothing in the input tells.
+// projectOf is the directory of the project, "" when nothing in the input tells: an
+// object that lies in it does, else roots that agree about it.
 func projectOf(in *facts.Input) string {
 	for _, t := range in.Targets {
-		if t.InProject && t.Path != "" {
-			if p, ok := strings.CutSuffix(t.Path, "/"+strings.Join(t.Segments, "/")); ok && len(t.Segments) > 0 {
-				return p
-			}
-			if len(t.Segments) == 0 {
-				return t.Path
-			}
+		if !t.InProject || t.Path == "" {
+			continue
 		}
-	}
-	for _, r := range in.Tool.Roots {
-		if p, ok := strings.CutSuffix(r.Path, "/"+path.Clean(r.Declared)); ok && !path.IsAbs(r.Declared) {
+		if len(t.Segments) == 0 {
+			return t.Path
+		}
+		if p, ok := strings.CutSuffix(t.Path, "/"+strings.Join(t.Segments, "/")); ok {
 			return p
 		}
 	}
-	return ""
+	project := ""
+	for _, r := range in.Tool.Roots {
+		if path.IsAbs(r.Declared) || r.Param != "" {
+			continue
+		}
+		p, ok := r.Path, path.Clean(r.Declared) == "."
+		if !ok {
+			p, ok = strings.CutSuffix(r.Path, "/"+path.Clean(r.Declared))
+		}
+		if !ok || project != "" && p != project {
+			return ""
+		}
+		project = p
+	}
+	return project
 }
 
 // fill puts the run's name into a path that the manifests declare.

@@ -85,6 +85,8 @@ func meaningOf(cause replay.Cause) string {
 		return "the clock decided, and nobody can record that"
 	case replay.Mismatch:
 		return "its own policy decides otherwise now: the record is not whole, or the program judges differently"
+	case replay.Unasked:
+		return "the new policy asks for facts that were not looked for: other names below folders, other secrets or lengths of texts"
 	case replay.Targets:
 		return "under these manifests the call would point at something else, which nobody looked at"
 	case replay.Skill:

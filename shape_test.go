@@ -47,7 +47,7 @@ var arrows = map[string][]string{
 	"policies":            {},
 	"schemas":             {},
 	"manifests":           {},
-	"test/bench":          {"internal/ledger"},
+	"test/bench":          {"internal/facts", "internal/ledger"},
 	"cmd/runlens":         {"*"},
 	"cmd/runlens-openai":  {"internal/loop/openai"},
 	"cmd/runlens-sandbox": {"internal/executor/sandbox", "internal/resolve"},

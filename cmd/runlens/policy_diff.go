@@ -163,5 +163,8 @@ func (d *differ) flips() (*report.Flips, error) {
 	f := &d.report
 	f.Notes = append(notes, f.Notes...)
 	f.Notes = append(f.Notes, d.notShown()...)
+	if d.out.format != "text" { // there it is the last line
+		f.Notes = append(f.Notes, tried)
+	}
 	return f, nil
 }

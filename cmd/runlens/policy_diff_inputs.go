@@ -179,7 +179,7 @@ func corpusWords(c *corpus.Corpus) (counts []report.Count, notes []string) {
 	for _, what := range c.Unlaid {
 		notes = append(notes, "not on this system: "+what)
 	}
-	return counts, append(notes, tried)
+	return counts, notes
 }
 
 // runs judges what runs have recorded. The record gives the inputs; each policy

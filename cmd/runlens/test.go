@@ -180,17 +180,17 @@ func (t *tests) finish() {
 		return false
 	}
 	cases := tested(report.GoldenRow, report.GoldenLedger)
-	w := t.p.w
 	switch {
 	case !t.found:
-		w.note("%s holds no golden case: a case is %s/FAMILY/CASE.txtar, and docs/testing.md says how it is written", t.dir, t.dir)
+		t.report.Nothing = fmt.Sprintf("%s holds no golden case: a case is %s/FAMILY/CASE.txtar, and docs/testing.md says how it is written", t.dir, t.dir)
 	case t.pattern != "" && !cases && !tested(report.RegoTest) && t.report.Cases == 0:
-		w.note("--run %s matches no case, row or Rego test", quoted(t.pattern))
+		t.report.Nothing = fmt.Sprintf("--run %s matches no case, row or Rego test", quoted(t.pattern))
 	case !cases && t.report.Cases > 0:
-		w.note("every golden case was skipped")
+		t.report.Nothing = "every golden case was skipped"
 	default:
 		return
 	}
+	t.p.w.note("%s", t.report.Nothing)
 	t.code = worse(t.code, exitNothing)
 }
 

@@ -11,6 +11,7 @@ type Tests struct {
 	Cases    int      // golden cases that were judged or skipped
 	LeftOut  string   // why no Rego test was run; "" when they were
 	Written  []string // files of cases that were updated
+	Nothing  string   // why no golden case was judged; "" when one was
 	Coverage *Coverage
 }
 
@@ -61,11 +62,18 @@ type Uncovered struct {
 // Low says whether a share is below the threshold.
 func (c *Coverage) Low(s Share) bool { return c.Threshold != nil && s.Percent < *c.Threshold }
 
-// Findings is the list for the formats of CI.
+// Findings is the list for the formats of CI. When nothing was tested, that is a
+// finding too, so that no report is green for want of cases.
 func (t *Tests) Findings() []Finding {
-	list := make([]Finding, 0, len(t.List))
+	list := make([]Finding, 0, len(t.List)+1)
 	for i := range t.List {
 		list = append(list, t.List[i].Finding)
+	}
+	if t.Nothing != "" {
+		list = append(list, Finding{
+			Suite: "test", Name: "golden cases are judged", Status: Broken, Code: "nothing_tested",
+			Message: t.Nothing, Title: "a test of nothing shows nothing",
+		})
 	}
 	return list
 }

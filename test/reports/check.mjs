@@ -87,7 +87,7 @@ const cases = [
   [["test", "fails"], 1, [1, 1, 0], 1],
   [["test", "mixed"], 1, [4, 3, 0], 3],
   [["test", "broken"], 2, [4, 1, 2], 3],
-  [["test", "empty"], 4, [0, 0, 0], 0],
+  [["test", "empty"], 4, [1, 0, 1], 1],
   [["replay", "quiet"], 0, [1, 0, 0], 0],
   [["replay", "--policies", "loose", "quiet"], 0, [1, 0, 0], 0],
   [["replay", "--policies", "loose", "one"], 1, [2, 1, 0], 1],

@@ -215,4 +215,17 @@ func (f Flip) now(v engine.Verdict, in *facts.Input) Flip {
 }
 
 // changed says how two verdicts differ, for people.
-func changed(f *Flip) string { return said(f.Old) + " is recorded, " + said(f.New) + " is said now" }
+func changed(f *Flip) string {
+	old, now := said(f.Old), said(f.New)
+	if f.Class == GrantWidened || f.Class == GrantNarrowed {
+		old, now = old+upTo(f.Old), now+upTo(f.New)
+	}
+	return old + " is recorded, " + now + " is said now"
+}
+
+func upTo(v Verdict) string {
+	if v.MaxBytes == 0 {
+		return " without a limit"
+	}
+	return fmt.Sprintf(" up to %d bytes", v.MaxBytes)
+}

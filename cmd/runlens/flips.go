@@ -61,7 +61,7 @@ func (w *world) flipsCode(f *report.Flips) int {
 		code = worse(code, exitDenied)
 	}
 	if f.Over() {
-		w.note("more than %s %% of the verdicts could not be judged again: exit code 5 (--max-unreplayable)", strconv.FormatFloat(f.Limit, 'f', -1, 64))
+		w.note("more than %s %% of the verdicts could not be judged again (--max-unreplayable)", strconv.FormatFloat(f.Limit, 'f', -1, 64))
 		code = worse(code, exitRecord)
 	}
 	if f.Judged() == 0 {

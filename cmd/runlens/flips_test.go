@@ -89,3 +89,18 @@ func TestMeter(t *testing.T) {
 		t.Errorf("the terminal gets %q, want %q", got, want)
 	}
 }
+
+// Where nobody looks, a log say, there is no progress line, however long it takes.
+func TestMeterUnseen(t *testing.T) {
+	var stderr bytes.Buffer
+	now := time.Unix(0, 0)
+	m := meter{w: &world{stderr: &stderr, now: func() time.Time { return now }}, began: now}
+	for range 3 {
+		now = now.Add(10 * progressAfter)
+		m.show(1<<20, 4<<20)
+	}
+	m.clear()
+	if stderr.Len() > 0 {
+		t.Errorf("stderr gets %q", stderr.String())
+	}
+}

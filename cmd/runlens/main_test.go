@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -48,6 +49,7 @@ func TestMain(m *testing.M) {
 //	opatest DIR...             runs the Rego tests of the trees laid over each other
 //	canon FILE...              writes FILE.canon without what differs from run to run
 //	flip FILE TEXT OTHER       replaces TEXT by OTHER in FILE, which must hold it
+//	forge FILE TEXT OTHER      replaces TEXT in the first payload of a ledger that holds it, and links the chain anew
 //	cutlast FILE               cuts the last line off
 //	await FILE TEXT            waits until FILE holds TEXT
 //	torn FILE                  cuts the last line in two
@@ -76,7 +78,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "events": events, "opatest": opatest, "canon": canon,
-			"flip": flip, "cutlast": cutLast, "torn": torn, "await": await,
+			"flip": flip, "forge": forge, "cutlast": cutLast, "torn": torn, "await": await,
 		},
 	})
 }
@@ -198,6 +200,31 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("flip: %s does not hold %q", args[0], args[1])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, args[1], args[2], 1)), 0o666))
+}
+
+// forge writes the ledger that a program with other ideas would have written: what
+// it holds is another thing, and the chain holds.
+func forge(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: forge FILE TEXT OTHER")
+	}
+	var lines []byte
+	prev, forged := ledger.Genesis, false
+	for ev, err := range ledger.Read(filepath.Dir(ts.MkAbs(args[0]))) {
+		ts.Check(err)
+		next := *ev
+		if text := string(ev.Payload); !forged && strings.Contains(text, args[1]) {
+			next.Payload, forged = []byte(strings.Replace(text, args[1], args[2], 1)), true
+		}
+		next.Prev = prev
+		line := next.AppendLine(nil)
+		prev = fmt.Sprintf("%x", sha256.Sum256(line))
+		lines = append(append(lines, line...), '\n')
+	}
+	if !forged {
+		ts.Fatalf("forge: no payload in %s holds %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), lines, 0o666))
 }
 
 func cutLast(ts *testscript.TestScript, neg bool, args []string) {

@@ -88,7 +88,7 @@ func meaningOf(cause replay.Cause) string {
 	case replay.Unasked:
 		return "the new policy asks for facts that were not looked for: other names below folders, other secrets or lengths of texts"
 	case replay.Targets:
-		return "under these manifests the call would point at something else, which nobody looked at"
+		return "these manifests change what the call points at or what is looked for, and nobody has looked"
 	case replay.Skill:
 		return "these manifests do not have the run's skill"
 	}

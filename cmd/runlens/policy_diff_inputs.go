@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/runlens/runlens/internal/corpus"
+	"github.com/runlens/runlens/internal/engine"
 	"github.com/runlens/runlens/internal/executor/handlers"
 	"github.com/runlens/runlens/internal/golden"
 	"github.com/runlens/runlens/internal/replay"
@@ -197,8 +198,12 @@ func (d *differ) runs(ctx context.Context, args []string) error {
 	found := d.p.findRuns(args)
 	found.tell(d.p.w)
 	// First what OLD makes of the record, then NEW: what neither changes is the same.
+	// Each knows the other: a verdict that one of them has given must be what it says,
+	// and what the other asks for must be in the record.
+	known := []*engine.Engine{d.old.e, d.now.e}
 	before := map[verdictPlace]replay.Flip{}
-	if _, err := d.replay(ctx, found.dirs, replay.Options{New: d.old.e, Flip: func(f replay.Flip) { before[verdictPlace{f.Where, f.Seq}] = f }}); err != nil {
+	first, err := d.replay(ctx, found.dirs, replay.Options{New: d.old.e, Known: known, Flip: func(f replay.Flip) { before[verdictPlace{f.Where, f.Seq}] = f }})
+	if err != nil {
 		return err
 	}
 	var flipped []replay.Flip
@@ -207,7 +212,7 @@ func (d *differ) runs(ctx context.Context, args []string) error {
 			flipped = append(flipped, f)
 		}
 	}
-	sum, err := d.replay(ctx, found.dirs, replay.Options{New: d.now.e, Flip: func(f replay.Flip) {
+	sum, err := d.replay(ctx, found.dirs, replay.Options{New: d.now.e, Known: known, Flip: func(f replay.Flip) {
 		at := verdictPlace{f.Where, f.Seq}
 		if b, is := before[at]; is {
 			f.Old, f.Was = b.New, b.Reason
@@ -228,15 +233,31 @@ func (d *differ) runs(ctx context.Context, args []string) error {
 			return err
 		}
 	}
+	alsoUnasked(sum, first)
 	covered.Counts = []report.Count{{Name: "runs", N: sum.Runs}, {Name: "events", N: sum.Events}}
 	covered.Inputs, covered.Judged, covered.Same = sum.Judged+sum.Unreplayable(), sum.Judged, sum.Judged-len(flipped)
-	d.report.Unjudged, d.report.Limit = report.UnjudgedOf(sum.Causes), 100
+	d.report.Unjudged, d.report.Limit, d.report.Mismatches = report.UnjudgedOf(sum.Causes), 100, &sum.Mismatches
 	for code, n := range sum.Apart {
 		d.report.Apart[code] += n
 	}
 	d.report.Trouble, d.report.Torn = sum.Trouble, sum.Torn
 	d.report.Broken = append(append(d.report.Broken, sum.Broken...), found.broken...)
 	return nil
+}
+
+// alsoUnasked moves the verdicts that NEW has given and judged again, and OLD could
+// not judge, to those that can't be judged.
+func alsoUnasked(sum, first *replay.Summary) {
+	add := first.Causes[replay.Unasked]
+	if add == nil {
+		return
+	}
+	sum.Judged -= add.Count
+	if have := sum.Causes[replay.Unasked]; have != nil {
+		have.Count += add.Count
+		return
+	}
+	sum.Causes[replay.Unasked] = add
 }
 
 // verdictPlace is a verdict's place in the record.

@@ -102,7 +102,7 @@ func (d *declared) wholeSet(in *facts.Input, reset bool) string {
 			return "target " + t.Param + " is, or holds, a program of the tools of now"
 		}
 	}
-	if in.Command.Executable.Protected == facts.ProtectedHandler {
+	if exe := &in.Command.Executable; exe.InProject && exe.Protected == facts.ProtectedHandler {
 		return "the program is protected, maybe as one of the tools of then"
 	}
 	return ""

@@ -32,8 +32,8 @@ func asks(t testing.TB, under *engine.Engine) (dir string, seqs []int64) {
 		call("write_markdown_file", map[string]any{"artifact_name": "a.md", "content": "text"}),
 		call("write_markdown_file", map[string]any{"artifact_name": "../../../b.md", "content": "text"}),
 		call("run_tests", map[string]any{"argv": []string{"true", "x"}}),
-		read("data/token-" + strings.Repeat("9", 12)),
-		read("data/" + strings.Repeat("long/", 400)),
+		read("data/token-"+strings.Repeat("9", 12)),
+		read("data/"+strings.Repeat("long/", 400)),
 	)
 }
 
@@ -89,13 +89,13 @@ func TestSecrets(t *testing.T) {
 		want []int64 // that can't be judged again
 	}{
 		// Content is in no record, so nobody can look whether it holds one.
-		"another secret":    {edited(t, data, `"kinds": {`, `"kinds": {"site_token": "token-[0-9]{12}",`), []int64{seqs[4], seqs[5], seqs[7]}},
-		"a secret less":     {edited(t, data, `"aws_access_key": "AKIA[0-9A-Z]{16}",`, ``), []int64{seqs[4], seqs[5]}},
-		"shorter texts":     {edited(t, data, `"withheld_bytes": 8192`, `"withheld_bytes": 1024`), []int64{seqs[8]}},
-		"longer texts":      {edited(t, data, `"withheld_bytes": 8192`, `"withheld_bytes": 16384`), nil},
-		"shorter commands":  {edited(t, data, `"command_bytes": 65536`, `"command_bytes": 3`), []int64{seqs[6]}},
-		"nothing of that":   {edited(t, data, `"observation_bytes": 16384`, `"observation_bytes": 8192`), nil},
-		"a plan's retries":  {edited(t, data, `"retries": 3`, `"retries": 4`), nil},
+		"another secret":   {edited(t, data, `"kinds": {`, `"kinds": {"site_token": "token-[0-9]{12}",`), []int64{seqs[4], seqs[5], seqs[7]}},
+		"a secret less":    {edited(t, data, `"aws_access_key": "AKIA[0-9A-Z]{16}",`, ``), []int64{seqs[4], seqs[5]}},
+		"shorter texts":    {edited(t, data, `"withheld_bytes": 8192`, `"withheld_bytes": 1024`), []int64{seqs[8]}},
+		"longer texts":     {edited(t, data, `"withheld_bytes": 8192`, `"withheld_bytes": 16384`), nil},
+		"shorter commands": {edited(t, data, `"command_bytes": 65536`, `"command_bytes": 3`), []int64{seqs[6]}},
+		"nothing of that":  {edited(t, data, `"observation_bytes": 16384`, `"observation_bytes": 8192`), nil},
+		"a plan's retries": {edited(t, data, `"retries": 3`, `"retries": 4`), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sum, flips := one(t, dir, replay.Options{New: c.new, Known: known})

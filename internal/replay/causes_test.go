@@ -23,19 +23,23 @@ func TestAltered(t *testing.T) {
 	}{
 		// its own policy decides otherwise
 		"other code": {
-			deny, []string{`"reason":"outside_roots"`, `"reason":"not_found"`, `"code":"outside_roots"`, `"code":"not_found"`},
+			deny,
+			[]string{`"reason":"outside_roots"`, `"reason":"not_found"`, `"code":"outside_roots"`, `"code":"not_found"`},
 			"mismatch 1 %d: deny not_found is recorded, deny outside_roots is said now",
 		},
 		"other verdict": {
-			deny, []string{`{"verdict":"deny"`, `{"verdict":"allow"`},
+			deny,
+			[]string{`{"verdict":"deny"`, `{"verdict":"allow"`},
 			"unreadable 1 %d: verdict and type don't belong together",
 		},
 		"larger limit": {
-			allow, []string{`"max_bytes":65536,"call_id"`, `"max_bytes":65537,"call_id"`},
+			allow,
+			[]string{`"max_bytes":65536,"call_id"`, `"max_bytes":65537,"call_id"`},
 			"mismatch 1 %d: allow allowed up to 65537 bytes is recorded, allow allowed up to 65536 bytes is said now",
 		},
 		"no limit": {
-			allow, []string{`"max_bytes":65536,"call_id"`, `"max_bytes":0,"call_id"`},
+			allow,
+			[]string{`"max_bytes":65536,"call_id"`, `"max_bytes":0,"call_id"`},
 			"mismatch 1 %d: allow allowed without a limit is recorded, allow allowed up to 65536 bytes is said now",
 		},
 		// not the input that was judged

@@ -86,7 +86,7 @@ func meaningOf(cause replay.Cause) string {
 	case replay.Mismatch:
 		return "its own policy decides otherwise now: the record is not whole, or the program judges differently"
 	case replay.Unasked:
-		return "the new policy asks for facts that were not looked for: other names below folders, other secrets or lengths of texts"
+		return "the policy that judges asks for facts that were not looked for: other names below folders, other secrets or lengths of texts"
 	case replay.Targets:
 		return "these manifests change what the call points at or what is looked for, and nobody has looked"
 	case replay.Skill:

@@ -102,6 +102,9 @@ func (d *declared) wholeSet(in *facts.Input, reset bool) string {
 			return "target " + t.Param + " is, or holds, a program of the tools of now"
 		}
 	}
+	if note := d.plantedNow(in, project); note != "" {
+		return note
+	}
 	if exe := &in.Command.Executable; exe.InProject && exe.Protected == facts.ProtectedHandler {
 		return "the program is protected, maybe as one of the tools of then"
 	}

@@ -158,6 +158,58 @@ func TestPlanted(t *testing.T) {
 	if sum.Same != 1 || len(flips) > 0 {
 		t.Error(told(sum))
 	}
+
+	// A program of now may write where the link lies; none could then.
+	x = open(t, at, func(cfg *executor.Config) { cfg.Tools = less })
+	seqs = exec(t, x, "s", read("data/link/open/x.txt"), read("data/a.txt"), call("list_files", map[string]any{"path": "data/in"}))
+	for _, c := range []struct {
+		roots string // of the program
+		now   bool   // it may write where the link lies
+	}{
+		{`["data"]`, true},
+		{`["."]`, true},
+		{`["da{run_id}"]`, true},
+		{`["secret"]`, false},
+		{`["da/{run_id}"]`, false},
+		{`["data/link"]`, false},
+		{`[{"path":"data","access":["read"]}]`, false},
+	} {
+		more := loadTools(t, instead(t, text, `"sandbox":"none","roots":["data"]`, `"sandbox":"none","roots":`+c.roots))
+		sum, flips = one(t, filepath.Join(at, "runs/s"), replay.Options{New: shippedEngine(t), Tools: more})
+		if c.now {
+			wantCause(t, sum, fmt.Sprintf("targets 2 %d: the root data/link is found by a link, and a program of the tools of now may write where that may lie", seqs[0]))
+		} else {
+			wantCause(t, sum)
+		}
+		if sum.Judged != sum.Same || len(flips) > 0 {
+			t.Errorf("%s: %s", c.roots, told(sum))
+		}
+	}
+}
+
+// TestProgramWritable: what a tool of now may write is no program to be trusted.
+func TestProgramWritable(t *testing.T) {
+	const text = `{"schema_version":1,"tools":{
+		"save":{"operation":"write","handler":"write_file","roots":["data"]},
+		"run":{"operation":"execute","commands":[["secret/open/tool.sh"]],"sandbox":"none","roots":[{"path":"data","access":["read"]}]}}}`
+	at := project(t, t.TempDir())
+	if err := os.WriteFile(filepath.Join(at, "secret/open/tool.sh"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	x := open(t, at, func(cfg *executor.Config) { cfg.Tools = loadTools(t, text) })
+	seqs := exec(t, x, "r", call("run", map[string]any{"argv": []string{"secret/open/tool.sh"}}), call("save", map[string]any{"path": "data/c.txt", "content": "text"}))
+	for roots, now := range map[string]bool{`["data","secret"]`: true, `["data","."]`: true, `["data","secret/shut"]`: false} {
+		more := loadTools(t, instead(t, text, `"write_file","roots":["data"]`, `"write_file","roots":`+roots))
+		sum, flips := one(t, filepath.Join(at, "runs/r"), replay.Options{New: shippedEngine(t), Tools: more})
+		if now {
+			wantCause(t, sum, fmt.Sprintf("targets 1 %d: the program lies where a tool of now may write", seqs[0]))
+		} else {
+			wantCause(t, sum)
+		}
+		if sum.Judged != sum.Same || len(flips) > 0 {
+			t.Errorf("%s: %s", roots, told(sum))
+		}
+	}
 }
 
 // TestSkillGone: the calls of a run of a skill need the skill, those of others

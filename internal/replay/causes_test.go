@@ -99,7 +99,7 @@ const slow = `count([1 | some i in numbers.range(1, 3000); some j in numbers.ran
 // hasty is the shipped tree with little time for a decision, and a rule with a
 // condition more.
 func hasty(t testing.TB, condition string) *engine.Engine {
-	return edited(t, "runlens/data.json", `"policy_timeout_ms": 2000`, `"policy_timeout_ms": 20`,
+	return edited(t, "runlens/data.json", `"policy_timeout_ms": 2000`, `"policy_timeout_ms": 150`,
 		"runlens/rules/paths/paths.rego", "", `
 # METADATA
 # title: the site refuses this

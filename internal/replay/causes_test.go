@@ -151,7 +151,7 @@ func TestTrouble(t *testing.T) {
 	failing := site(t, `to_number(sprintf("%s", [input.call.tool])) == 1`)
 	sum, flips := one(t, dir, replay.Options{New: failing, Known: []*engine.Engine{shippedEngine(t)}})
 	e := sum.Trouble["policy_error"]
-	if len(sum.Trouble) != 1 || e == nil || e.Count != 3 || e.Seq != seqs[0] || !strings.Contains(e.Note, "rules/site/site.rego:10)") {
+	if len(sum.Trouble) != 1 || e == nil || e.Count != 3 || e.Seq != seqs[0] || e.Note != "the policy failed while it was evaluated (policies/runlens/rules/site/site.rego:10)" {
 		t.Fatalf("%s: %+v", told(sum), e)
 	}
 	want := "2 allow_to_deny read_file: allow [allowed] > deny [policy_error]; 1 codes_changed read_file: deny [outside_roots] > deny [policy_error]"

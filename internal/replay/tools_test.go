@@ -18,7 +18,7 @@ import (
 const declaredText = `{"schema_version":1,"tools":{
 	"read_file":{"operation":"read","roots":["data"]},
 	"peek":{"operation":"read","handler":"read_file","roots":["/usr"],"absolute":true},
-	"find":{"operation":"search","handler":"external","roots":["data"],
+	"find":{"operation":"search","handler":"external","roots":["data",{"path":"secret","access":["read"]}],
 		"targets":[{"param":"path","access":"list","recursive":true}]},
 	"save":{"operation":"write","handler":"write_file","roots":["data"]},
 	"tag":{"operation":"read","handler":"external","roots":["data"],"targets":[{"param":"path","access":"read"}],
@@ -106,6 +106,7 @@ func TestTargets(t *testing.T) {
 		"a tool gone": {`"read_file":{"operation":"read","roots":["data"]},`, ``, "1 allow_to_deny read_file: allow [allowed] > deny [unknown_tool]"},
 		"a tool more": {`"peek":`, `"fetch_page":{"operation":"compute","handler":"external"},"peek":`, "1 deny_to_allow fetch_page: deny [unknown_tool] > allow [allowed]"},
 		"a root more": {`"handler":"write_file","roots":["data"]`, `"handler":"write_file","roots":["data","secret"]`, "1 deny_to_allow save: deny [outside_roots] > allow [allowed]"},
+		"an access":   {`{"path":"secret","access":["read"]}`, `{"path":"secret","access":["list"]}`, "1 deny_to_allow find: deny [outside_roots] > allow [allowed]"},
 		"a limit":     {`"read","roots":["data"]}`, `"read","roots":["data"],"max_bytes":4}`, "1 grant_narrowed read_file: allow [allowed] > allow [allowed]"},
 		"a command":   {`[["true"]]`, `[["true"],["false"]]`, "1 deny_to_allow run_tests: deny [command_not_allowed] > allow [allowed]"},
 		"nothing":     {`"schema_version":1`, `"schema_version": 1`, ""},
@@ -220,12 +221,13 @@ func TestSkillGone(t *testing.T) {
 	if _, err := x.Start(context.Background(), executor.StartSpec{RunID: "s", Goal: "add up", Skill: "sums"}); err != nil {
 		t.Fatal(err)
 	}
-	mine := exec(t, x, "s", read("data/in/n.txt"), read("data/a.txt"), []byte("{"), call("fetch_page", map[string]any{}))
+	mine := exec(t, x, "s", read("data/in/n.txt"), read("data/a.txt"), []byte("{"), call("fetch_page", map[string]any{}),
+		read("secret/shut/x.txt"), call("list_files", map[string]any{"path": "data"}))
 	exec(t, x, "r", read("data/in/n.txt"), read("secret/shut/x.txt"))
 	dirs := []string{filepath.Join(at, "runs/r"), filepath.Join(at, "runs/s")}
 	without := loadTools(t, fmt.Sprintf(toolsText, `"data"`))
 	sum, flips := replayed(t, dirs, replay.Options{New: shippedEngine(t), Tools: without})
-	wantCause(t, sum, fmt.Sprintf("skill 3 %d: sums", mine[0]))
+	wantCause(t, sum, fmt.Sprintf("skill 5 %d: sums", mine[0]))
 	if e := sum.Causes[replay.Skill]; e == nil || e.Where != dirs[1] || e.Tool != "read_file" {
 		t.Errorf("%+v", e)
 	}
@@ -233,12 +235,14 @@ func TestSkillGone(t *testing.T) {
 		t.Error(told(sum))
 	}
 	// Of a skill that allows another tool, its calls are judged.
-	wider := loadTools(t, fmt.Sprintf(toolsText, `"data","secret"`), strings.Replace(sumsText, "roots: [data/in]", "roots: [data]", 1))
+	wider := loadTools(t, fmt.Sprintf(toolsText, `"data","secret"`), strings.NewReplacer(
+		"roots: [data/in]", "roots: [data]", "write_json_file]\nnarrow", "write_json_file, list_files]\nnarrow").Replace(sumsText))
 	sum, _ = replayed(t, dirs, replay.Options{New: shippedEngine(t), Tools: wider})
 	want := []string{
 		"2 deny_to_allow read_file: deny [outside_roots] > allow [allowed]",
+		"1 codes_changed list_files: deny [tool_not_allowed step_tool_not_allowed] > block [step_tool_not_allowed]",
 	}
-	if !slices.Equal(lines(sum), want) || sum.Unreplayable() > 0 || sum.Assumed != 4 {
+	if !slices.Equal(lines(sum), want) || sum.Unreplayable() > 0 || sum.Assumed != 5 {
 		t.Errorf("%s; want %q", told(sum), want)
 	}
 }

@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -215,5 +216,40 @@ func TestLoosenedManifest(t *testing.T) {
 	narrower, flips := replayed(t, r.dirs, replay.Options{New: shippedEngine(t), Tools: mixedTools(t, `"data/in"`)})
 	if got := names(flips, replay.AllowToDeny); len(got) != 3*40 || narrower.Judged != r.judged() || len(names(flips, replay.DenyToAllow)) > 0 {
 		t.Errorf("a narrower root: %s", told(narrower))
+	}
+}
+
+// TestOneOfMany: calls that are alike but for their time or name are told apart by a
+// policy that reads it, and judged as one by a policy that doesn't: what comes out is
+// the same.
+func TestOneOfMany(t *testing.T) {
+	var calls [][]byte
+	for n := range 40 {
+		calls = append(calls, fmt.Appendf(nil, `{"name":"read_file","arguments":{"path":"data/a.txt"},"call_id":"own-%d"}`, n))
+	}
+	dir, seqs := done(t, nil, calls...)
+	var v struct{ Input struct{ Now string } }
+	if err := json.Unmarshal(events(t, dir)[seqs[29]-1].Payload, &v); err != nil || v.Input.Now == "" {
+		t.Fatal(err)
+	}
+	now, id, where := v.Input.Now, "own-29", fmt.Sprintf("%s %d", dir, seqs[29])
+	for _, condition := range []string{
+		fmt.Sprintf("input.now == %q", now),
+		fmt.Sprintf("input.call.id == %q", id),
+		fmt.Sprintf("{input.call.id} == {%q}", id),
+		fmt.Sprintf("some key, value in input\n\tkey == \"now\"\n\tvalue == %q", now),
+		fmt.Sprintf("json.marshal(input.call) == json.marshal(object.union(input.call, {\"id\": %q}))", id),
+	} {
+		_, flips := replayed(t, []string{dir}, replay.Options{New: site(t, condition), Known: []*engine.Engine{shippedEngine(t)}})
+		if len(flips) != 1 || flips[0].Class != replay.AllowToDeny || flips[0].Where+" "+flips[0].Name != where {
+			t.Errorf("%s: %d flips, want %s alone", condition, len(flips), where)
+		}
+	}
+	// Once by a policy that is asked for each call, once by one that is not.
+	dirs := append(slices.Clone(record(t).dirs), dir)
+	each, _ := replayed(t, dirs, replay.Options{New: site(t, `input.now == "never"`)})
+	once, _ := replayed(t, dirs, replay.Options{New: site(t, `input.run.door == "none"`)})
+	if !reflect.DeepEqual(each, once) || each.Same != record(t).judged()+40 {
+		t.Errorf("%s; one by one: %s", told(once), told(each))
 	}
 }

@@ -25,13 +25,13 @@ func walk(tree fs.FS, root string, fn func(name string, data []byte)) error {
 	})
 }
 
-// replayed replays with one, two and eight workers and fails unless all that comes
+// replayed replays with different numbers of workers and fails unless all that comes
 // out is the same; it returns the summary and the flips in their order.
 func replayed(t testing.TB, dirs []string, opt replay.Options) (*replay.Summary, []replay.Flip) {
 	t.Helper()
 	var first *replay.Summary
 	var order []replay.Flip
-	for _, workers := range []int{1, 2, 8} {
+	for _, workers := range workerCounts {
 		var flips []replay.Flip
 		opt.Workers, opt.Flip = workers, func(f replay.Flip) { flips = append(flips, f) }
 		sum, err := replay.Run(t.Context(), dirs, opt)

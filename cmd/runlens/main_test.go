@@ -71,6 +71,8 @@ func TestScripts(t *testing.T) {
 			switch cond {
 			case "root":
 				return os.Geteuid() == 0, nil
+			case "race":
+				return everyNth > 1, nil
 			case "sandbox":
 				return sandbox.Open("").Probe(t.Context()).Level == sandbox.Full, nil
 			}

@@ -1,3 +1,8 @@
+//go:build !race
+
+// Making a corpus takes no goroutines, and seconds: there is nothing here for the
+// race detector. That inputs are judged side by side is tested by cmd/runlens.
+
 package corpus
 
 import (

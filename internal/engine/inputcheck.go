@@ -42,10 +42,10 @@ func ReadInputSchema(schemas fs.FS) (*InputSchema, error) {
 	}
 	c := jsonschema.NewCompiler()
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errors.New("leaves the document") }
-	if err := c.AddResource("input.json", bytes.NewReader(raw)); err != nil {
+	if err := c.AddResource(schemaURL+"input.json", bytes.NewReader(raw)); err != nil {
 		return nil, fmt.Errorf("load %s: is not JSON: %w", shown, err)
 	}
-	schema, err := c.Compile("input.json")
+	schema, err := c.Compile(schemaURL + "input.json")
 	if err != nil {
 		return nil, fmt.Errorf("load %s: is not a schema: %w", shown, err)
 	}

@@ -12,6 +12,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
+// schemaURL is where a schema seems to stand while it is compiled; nothing is there.
+// Without it the compiler would make a URL of the working directory, whose name may
+// be anything.
+const schemaURL = "policies:///"
+
 // checkData checks policy data against schemas/data.json.
 func checkData(schemas fs.FS, data *node, p *problems) {
 	const shown = "schemas/data.json"
@@ -26,11 +31,11 @@ func checkData(schemas fs.FS, data *node, p *problems) {
 	}
 	c := jsonschema.NewCompiler()
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errors.New("leaves the document") }
-	if err := c.AddResource("data.json", bytes.NewReader(raw)); err != nil {
+	if err := c.AddResource(schemaURL+"data.json", bytes.NewReader(raw)); err != nil {
 		p.add(shown, 0, "", "is not JSON: %v", err)
 		return
 	}
-	schema, err := c.Compile("data.json")
+	schema, err := c.Compile(schemaURL + "data.json")
 	if err != nil {
 		p.add(shown, 0, "", "is not a schema: %v", err)
 		return

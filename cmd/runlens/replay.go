@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/runlens/runlens/internal/replay"
@@ -53,6 +55,9 @@ func (w *world) replay(c *cli.Context) error {
 	id, runErr := runID(c)
 	if runErr == nil && id != "" {
 		runErr = hinted("name the runs behind the command: runlens replay "+id, "read arguments: --run is for commands that judge against one run")
+	}
+	if runErr == nil && slices.Contains(c.Args().Slice(), "") {
+		runErr = hinted("is a variable unset?", "read arguments: the name of a run is empty")
 	}
 	if err := together(countFiles(c, 1, -1), formatErr, failErr, limitErr, runErr); err != nil {
 		return err

@@ -39,7 +39,7 @@ var arrows = map[string][]string{
 		"internal/facts", "internal/call", "internal/ledger", "internal/manifest", "internal/engine",
 		"internal/executor", "internal/executor/handlers", "internal/glyph",
 	},
-	"internal/replay": {"internal/facts", "internal/call", "internal/ledger", "internal/manifest", "internal/engine", "internal/glyph"},
+	"internal/replay": {"internal/facts", "internal/ledger", "internal/manifest", "internal/engine"},
 	"internal/corpus": {
 		"internal/facts", "internal/manifest", "internal/engine", "internal/executor", "internal/executor/handlers", "internal/golden",
 		"internal/ledger", "internal/resolve",
